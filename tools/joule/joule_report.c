@@ -12,6 +12,7 @@
 #include "common/output.h"
 #include "report_page.h"
 #include "samples.h"
+#include "terminal_plot.h"
 
 static const struct command_text text = {
     .usage = "joule report [OPTIONS] FILE",
@@ -29,6 +30,7 @@ static void print_text(const struct report *report, struct text *out)
 /* Output paths of each format; NULL: not requested. */
 struct outputs {
     const char *json, *csv, *samples;
+    bool plot;
 };
 
 static bool print_report(struct record *record, const char *name, const struct outputs *outputs)
@@ -66,6 +68,8 @@ static bool print_record(struct record *record, const char *name, const struct o
     bool succeeded = !outputs->samples || print_samples(record, outputs->samples);
     if (outputs->json || outputs->csv || !outputs->samples)
         succeeded = print_report(record, name, outputs) && succeeded;
+    if (outputs->plot)
+        succeeded = terminal_plot_whole("report", record, STDERR_FILENO) && succeeded;
     return succeeded;
 }
 
@@ -94,6 +98,7 @@ int report_main(int argc, char **argv)
         {"csv", 0, OPTION_TEXT, &outputs.csv, "FILE", "write the report as a table ('-': standard output)"},
         {"samples", 0, OPTION_TEXT, &outputs.samples, "FILE",
          "write every sample as a table in order of time"},
+        {"plot", 0, OPTION_FLAG, &outputs.plot, NULL, "show the power over time on standard error"},
         {0},
     };
     int first = options_read(table, &text, argc, argv);

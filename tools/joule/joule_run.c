@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 #include "measurement.h"
 #include "common/output.h"
 #include "report_page.h"
+#include "terminal_plot.h"
 #include "run_settings.h"
 
 #define DESCENDANT_CHECK_NS (20 * 1000000LL)
@@ -43,6 +45,7 @@ struct job {
     struct child child;        /* the last run; with --pid only times and group are used */
     struct arena arena;        /* memory of `program` */
     const char *program;       /* name in the report */
+    char plot_path[32];        /* path of a record in memory, for --plot without -o */
     int64_t stopped_ns;        /* total of all runs */
     int interrupted_by;        /* signal that requested the end, even if the command ignored it; 0: none */
     bool lacks_runs;           /* fewer runs than requested, only because of interrupted_by */
@@ -361,6 +364,42 @@ static bool end_record(struct job *job)
     return false;
 }
 
+/* Without -o, --plot records to memory. Returns false after a message. */
+static bool prepare_plot(struct job *job)
+{
+    if (!job->settings.plot)
+        return true;
+    if (job->pipe >= 0) {
+        complain(job->settings.subject, "--plot needs a record in a file; %s is a pipe",
+                 job->settings.record);
+        return false;
+    }
+    if (job->settings.record)
+        return true;
+    int fd = memfd_create("joule-record", MFD_CLOEXEC);
+    if (fd < 0) {
+        complain(job->settings.subject, "cannot record the power for --plot: %s", strerror(errno));
+        return false;
+    }
+    string_print(job->plot_path, sizeof job->plot_path, "/proc/self/fd/%d", fd);
+    job->settings.record = job->plot_path;
+    return true;
+}
+
+/* Shows the power over time. Returns false after a message. */
+static bool show_plot(const struct job *job)
+{
+    struct record record;
+    joule_error error;
+    bool done = record_read(job->settings.record, &record, &error) == JOULE_OK;
+    if (done)
+        done = terminal_plot_whole(job->settings.subject, &record, STDERR_FILENO);
+    else
+        complain(job->settings.subject, "cannot plot the power: %s", error.message);
+    record_free(&record);
+    return done;
+}
+
 /* -------------------------------------------------------------------------------------------------------- */
 
 static int run_job(struct job *job)
@@ -392,6 +431,8 @@ static int run_job(struct job *job)
         code = EXIT_OWN_FAILURE;
     if (!end_record(job) && code == 0)
         code = EXIT_OWN_FAILURE;
+    if (code == 0 && job->settings.plot && job->has_begun && !show_plot(job))
+        code = EXIT_OWN_FAILURE;
     bool is_over = job->measurement.is_over;
     measurement_leave();
     if (code && (code != EXIT_OWN_FAILURE || job->child.status == 0))
@@ -412,6 +453,8 @@ static int run_subcommand(const char *subject, int argc, char **argv)
     if (!can_write_outputs(&job.settings) || (job.settings.idle_s > 0 && !measure_idle(&job.settings)))
         return EXIT_OWN_FAILURE;
     job.pipe = await_reader(job.settings.record);
+    if (!prepare_plot(&job))
+        return EXIT_OWN_FAILURE;
     return run_job(&job);
 }
 

@@ -105,6 +105,8 @@ bool settings_read(const char *subject, int argc, char **argv, struct settings *
         {"label", 0, OPTION_LIST, &out->labels, "KEY=VALUE", "add a label to the report; may be repeated"},
         {"output", 'o', OPTION_TEXT, &out->record, "FILE",
          "store every reading and region in FILE for `joule report`"},
+        {"plot", 0, OPTION_FLAG, &out->plot, NULL,
+         "show the power over time on standard error after the report"},
         {"wait-all", 0, OPTION_FLAG, &out->wait_all, NULL,
          "measure until all processes that the command started have ended"},
         {"pid", 'p', OPTION_PID, &out->pid, "PID", "measure the running process PID instead of a command"},

@@ -11,6 +11,7 @@ struct settings {
     const char *subject; /* the subcommand: "run" or "record" */
     const char *json, *csv, *idle, *record;
     bool quiet, wait_all;
+    bool plot; /* show the power over time after the report */
     unsigned runs;
     double idle_s; /* duration of the baseline measurement; 0: none */
     double grace_s;

@@ -11,6 +11,7 @@
 #include "common/options.h"
 #include "common/output.h"
 #include "common/page.h"
+#include "joule/picture/skyline_phases.h"
 #include "report_page.h"
 
 #define MIN_WIDTH     40
@@ -64,7 +65,7 @@ static bool print(const char *subcommand, const struct plot *plot, int fd)
 }
 
 bool terminal_plot(const char *subcommand, const struct record *record, const struct skyline_part *part,
-                   const char *title, int fd)
+                   const char *title, bool finds_phases, int fd)
 {
     struct skyline_terminal terminal = {
         .width = terminal_width(fd), .is_unicode = has_utf8(), .has_colour = page_has_colour(fd)};
@@ -79,21 +80,25 @@ bool terminal_plot(const char *subcommand, const struct record *record, const st
     joule_error error;
     struct skyline_view view = skyline_view_of_record(record, names);
     view.title = title ? title : view.title;
+    struct arena arena = {0};
+    struct skyline_phase *phases = NULL;
     bool succeeded = skyline_of_record(record, &shown, &skyline, &error) == JOULE_OK;
+    if (succeeded && finds_phases)
+        succeeded = skyline_find_phases(record, part, &arena, &phases, &view.phase_count, &error) == JOULE_OK;
+    view.phases = phases;
     if (succeeded)
         succeeded = print(subcommand, &(struct plot){&skyline, &view, &terminal}, fd);
     else
         complain(subcommand, "%s", error.message);
     skyline_free(&skyline);
+    arena_free(&arena);
     free(names);
     return succeeded;
 }
 
 bool terminal_plot_whole(const char *subcommand, const struct record *record, int fd)
 {
-    return terminal_plot(
-        subcommand, record,
-        &(struct skyline_part){
-            .from_s = NAN, .to_s = NAN, .by = record->region_count ? SKYLINE_BY_REGION : SKYLINE_BY_DEVICE},
-        NULL, fd);
+    enum skyline_by by = record->region_count ? SKYLINE_BY_REGION : SKYLINE_BY_DEVICE;
+    struct skyline_part whole = {.from_s = NAN, .to_s = NAN, .by = by};
+    return terminal_plot(subcommand, record, &whole, NULL, false, fd);
 }

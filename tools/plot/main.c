@@ -7,7 +7,10 @@
 #include "common/options.h"
 #include "common/output.h"
 #include "terminal_plot.h"
+#include "joule/picture/skyline_phases.h"
+#include "plot/perfetto.h"
 #include "plot/picture_file.h"
+#include "plot/skyline_page.h"
 
 #define PLOT        "plot"
 #define MAX_RECORDS 2
@@ -25,7 +28,8 @@ static const struct command_text text = {
 };
 
 struct settings {
-    const char *output, *by, *title, *from, *to;
+    const char *output, *perfetto, *by, *title, *from, *to;
+    bool finds_phases;
     struct skyline_part part;
 };
 
@@ -35,6 +39,7 @@ struct panel {
     struct skyline skyline;
     struct skyline_view view;
     const char **names;
+    struct arena arena; /* of the phases */
 };
 
 static bool read_record(const char *path, struct record *out)
@@ -62,12 +67,11 @@ static enum skyline_by choose_by(const struct settings *settings, const struct r
     return record->region_count ? SKYLINE_BY_REGION : SKYLINE_BY_DEVICE;
 }
 
-static bool make_panel(const struct settings *settings, struct panel *panel)
+/* Sets the texts of a panel, and its phases if they are wanted. Returns false after a message. */
+static bool make_view(const struct settings *settings, struct panel *panel)
 {
     joule_error error;
-    struct skyline_part part = settings->part;
-    part.columns = COLUMNS;
-    part.by = choose_by(settings, &panel->record);
+    struct skyline_phase *phases = NULL;
     panel->names = malloc((panel->record.name_count + 1) * sizeof *panel->names);
     if (!panel->names) {
         complain(PLOT, "cannot draw the power: out of memory");
@@ -76,6 +80,23 @@ static bool make_panel(const struct settings *settings, struct panel *panel)
     panel->view = skyline_view_of_record(&panel->record, panel->names);
     if (settings->title)
         panel->view.title = settings->title;
+    if (settings->finds_phases && skyline_find_phases(&panel->record, &settings->part, &panel->arena, &phases,
+                                                      &panel->view.phase_count, &error) != JOULE_OK) {
+        complain(PLOT, "%s", error.message);
+        return false;
+    }
+    panel->view.phases = phases;
+    return true;
+}
+
+static bool make_panel(const struct settings *settings, struct panel *panel)
+{
+    joule_error error;
+    struct skyline_part part = settings->part;
+    part.columns = COLUMNS;
+    part.by = choose_by(settings, &panel->record);
+    if (!make_view(settings, panel))
+        return false;
     if (skyline_of_record(&panel->record, &part, &panel->skyline, &error) == JOULE_OK)
         return true;
     complain(PLOT, "%s", error.message);
@@ -99,24 +120,68 @@ static bool draw_picture(const struct settings *settings, struct panel *panels, 
     return status == JOULE_OK;
 }
 
+/* Writes the interactive page of one record. */
+static bool write_page(const struct settings *settings, struct panel *panel)
+{
+    joule_error error;
+    struct skyline_part part = settings->part;
+    part.by = choose_by(settings, &panel->record);
+    if (!make_view(settings, panel))
+        return false;
+    if (skyline_page_write(&panel->record, &part, &panel->view, settings->output, &error) == JOULE_OK)
+        return true;
+    complain(PLOT, "%s", error.message);
+    return false;
+}
+
+static bool write_picture(const struct settings *settings, struct panel *panels, size_t count)
+{
+    if (count == 1 && picture_format_of(settings->output) == PICTURE_HTML)
+        return write_page(settings, panels);
+    for (size_t i = 0; i < count; i++) {
+        if (!make_panel(settings, &panels[i]))
+            return false;
+    }
+    return draw_picture(settings, panels, count);
+}
+
+static bool show_in_terminal(const struct settings *settings, struct panel *panels, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct skyline_part part = settings->part;
+        part.by = choose_by(settings, &panels[i].record);
+        if (!terminal_plot(PLOT, &panels[i].record, &part, settings->title, settings->finds_phases,
+                           STDOUT_FILENO))
+            return false;
+    }
+    return true;
+}
+
+static bool write_trace(const struct settings *settings, const struct record *record)
+{
+    joule_error error;
+    if (perfetto_write(record, settings->perfetto, &error) == JOULE_OK)
+        return true;
+    complain(PLOT, "%s", error.message);
+    return false;
+}
+
 static bool plot(const struct settings *settings, char **paths, size_t count)
 {
     struct panel panels[MAX_RECORDS] = {0};
     bool succeeded = true;
     for (size_t i = 0; succeeded && i < count; i++)
         succeeded = read_record(paths[i], &panels[i].record);
-    for (size_t i = 0; succeeded && i < count; i++) {
-        struct skyline_part part = settings->part;
-        part.by = choose_by(settings, &panels[i].record);
-        succeeded = settings->output
-                        ? make_panel(settings, &panels[i])
-                        : terminal_plot(PLOT, &panels[i].record, &part, settings->title, STDOUT_FILENO);
-    }
+    if (succeeded && settings->perfetto)
+        succeeded = write_trace(settings, &panels[0].record);
     if (succeeded && settings->output)
-        succeeded = draw_picture(settings, panels, count);
+        succeeded = write_picture(settings, panels, count);
+    else if (succeeded && !settings->perfetto)
+        succeeded = show_in_terminal(settings, panels, count);
     for (size_t i = 0; i < count; i++) {
         skyline_free(&panels[i].skyline);
         free(panels[i].names);
+        arena_free(&panels[i].arena);
         record_free(&panels[i].record);
     }
     return succeeded;
@@ -145,11 +210,14 @@ static bool check(struct settings *settings, char **paths, size_t count)
         complain(PLOT, "--by needs region or device, not '%s'", settings->by);
         return false;
     }
-    if (!settings->output)
-        return true;
-    const char *const files[] = {paths[0], count > 1 ? paths[1] : NULL, settings->output};
+    if (settings->perfetto && count > 1) {
+        complain(PLOT, "--perfetto takes one record");
+        return false;
+    }
+    const char *const files[] = {paths[0], count > 1 ? paths[1] : NULL, settings->output, settings->perfetto};
     if (output_check_apart(files, 2, sizeof files / sizeof *files, &error) == JOULE_OK &&
-        picture_check(settings->output, &error) == JOULE_OK)
+        (!settings->output || picture_check(settings->output, &error) == JOULE_OK) &&
+        (!settings->perfetto || output_check(settings->perfetto, &error) == JOULE_OK))
         return true;
     complain(PLOT, "%s", error.message);
     return false;
@@ -166,6 +234,10 @@ int main(int argc, char **argv)
         {"from", 0, OPTION_TEXT, &settings.from, "TIME", "begin at this time of the record"},
         {"to", 0, OPTION_TEXT, &settings.to, "TIME", "end at this time of the record"},
         {"title", 0, OPTION_TEXT, &settings.title, "TEXT", "use this title instead of the command"},
+        {"phases", 0, OPTION_FLAG, &settings.finds_phases, NULL,
+         "guess phases from changes of the power, for programs without regions"},
+        {"perfetto", 0, OPTION_TEXT, &settings.perfetto, "FILE",
+         "write a trace for ui.perfetto.dev: power as counters, regions as slices"},
         {0},
     };
     static char name[] = PLOT;

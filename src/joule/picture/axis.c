@@ -89,7 +89,7 @@ void axis_extend(enum axis_kind kind, double *low, double *high)
         *high = *low + (*low != 0 ? fabs(*low) : 1);
     if (kind != AXIS_LINEAR)
         return;
-    double step = round_step((*high - *low) / 5);
+    double step = round_step((*high - *low) / 8);
     *low = floor(*low / step + 1e-9) * step;
     *high = ceil(*high / step - 1e-9) * step;
 }

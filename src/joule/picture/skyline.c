@@ -25,6 +25,11 @@ struct work {
     uint8_t curve_layers[POWER_SWEEP_CURVES];
 };
 
+bool skyline_has_all(const struct skyline *skyline, size_t column)
+{
+    return skyline->columns[column].covered_s >= MIN_COVERAGE * skyline->column_s;
+}
+
 double skyline_watts(const struct skyline *skyline, int layer, size_t column)
 {
     double measured_s = skyline->columns[column].measured_s;

@@ -81,19 +81,31 @@ struct skyline {
 joule_status skyline_make(const struct skyline_request *request, struct skyline *out_skyline,
                           joule_error *out_error);
 void skyline_free(struct skyline *skyline);
+/* Returns true if all shown devices were measured in at least a tenth of the column. */
+bool skyline_has_all(const struct skyline *skyline, size_t column);
 /* Returns the mean power of a column in watts over the measured time, of one layer or, if `layer` is -1, of
  * all. Returns NaN if less than a tenth of the column was measured. */
 double skyline_watts(const struct skyline *skyline, int layer, size_t column);
 
+/* A guessed phase: a time in which the mean power does not change. */
+struct skyline_phase {
+    int64_t begin_ns, end_ns;
+    double joules;
+    double mean_watts; /* over the measured time */
+};
+
 /* Texts and lines around a skyline. */
 struct skyline_view {
-    const char *title;         /* the command */
-    joule_quantity idle_watts; /* a dashed line; value NaN: none */
-    const char *const *names;  /* names of the marks */
-    const int64_t *changes_ns; /* guessed changes of phase (change points), drawn as dotted lines */
-    size_t change_count;
+    const char *title;                  /* the command */
+    joule_quantity idle_watts;          /* a dashed line; value NaN: none */
+    const char *const *names;           /* names of the marks */
+    const struct skyline_phase *phases; /* guessed phases; drawn with lines between them */
+    size_t phase_count;
     double width, height; /* pixels; 0: PLOT_WIDTH x PLOT_HEIGHT */
 };
+/* Writes the caption of a skyline: energy with class and interval, mean and largest power, devices. */
+void skyline_describe(const struct skyline *skyline, const struct skyline_view *view, char *out_text,
+                      size_t size);
 /* Draws one skyline. Two skylines are drawn one above the other with common axes. The caller frees the
  * drawing, also after an error. Returns JOULE_NO_MEMORY if memory runs out. */
 joule_status skyline_draw(const struct skyline *skyline, const struct skyline_view *view,

@@ -42,10 +42,21 @@ static double peak_watts(const struct skyline *skyline)
     return peak;
 }
 
+/* Returns true if the power changes visibly within columns. */
+static bool has_range(const struct skyline *skyline)
+{
+    double limit = 0.01 * peak_watts(skyline);
+    for (size_t i = 0; i < skyline->column_count; i++) {
+        if (skyline->columns[i].max_watts - skyline->columns[i].min_watts > limit)
+            return true;
+    }
+    return false;
+}
+
 static bool has_unknown(const struct skyline *skyline)
 {
     for (size_t i = 0; i < skyline->column_count; i++) {
-        if (skyline->columns[i].covered_s < 0.1 * skyline->column_s)
+        if (!skyline_has_all(skyline, i))
             return true;
     }
     return false;
@@ -67,8 +78,8 @@ static void add_energy(const struct skyline *skyline, struct text *out)
     text_printf(out, " (%s; 90 %% interval %s to %s)", joule_class_name(q->cls), low, high);
 }
 
-static void describe(const struct skyline *skyline, const struct skyline_view *view, char *out_text,
-                     size_t size)
+void skyline_describe(const struct skyline *skyline, const struct skyline_view *view, char *out_text,
+                      size_t size)
 {
     struct text out;
     char word[32];
@@ -86,8 +97,9 @@ static void describe(const struct skyline *skyline, const struct skyline_view *v
     text_printf(&out, " Power of %s.", skyline->cover);
     if (skyline->coverage < 0.995)
         text_printf(&out, " Sensors covered %.0f %% of the time.", skyline->coverage * 100);
-    if (view->change_count)
-        text_add(&out, " Dotted lines are guessed phases.");
+    if (view->phase_count)
+        text_printf(&out, " %zu phases are a guess: times in which the mean power does not change.",
+                    view->phase_count);
 }
 
 /* --- parts of a panel ----------------------------------------------------------------------------------- */
@@ -184,7 +196,7 @@ static void draw_unknown(struct drawing *drawing, const struct panel *panel)
     const struct skyline *skyline = panel->skyline;
     for (size_t i = 0; i < skyline->column_count;) {
         size_t end = i;
-        while (end < skyline->column_count && skyline->columns[end].covered_s < 0.1 * skyline->column_s)
+        while (end < skyline->column_count && !skyline_has_all(skyline, end))
             end++;
         double x = column_x(panel, i);
         if (end > i)
@@ -213,20 +225,23 @@ static void draw_idle(struct drawing *drawing, const struct panel *panel)
                      (struct text_style){.size = 11, .anchor = ANCHOR_END});
 }
 
-static void draw_changes(struct drawing *drawing, const struct panel *panel)
+static void draw_phases(struct drawing *drawing, const struct panel *panel)
 {
     const struct skyline_view *view = panel->view;
-    for (size_t i = 0; i < view->change_count; i++) {
-        double x = axis_pixel(&panel->time, seconds_of(panel->skyline, view->changes_ns[i]));
-        drawing_add_segment(drawing, x, panel->frame.top, x, panel->frame.bottom,
-                            (struct paint){.stroke = COLOUR_BAD, .stroke_width = 1.2, .is_dashed = true});
-        char label[32];
-        string_print(label, sizeof label, "phase %zu (guess)", i + 2);
-        double next_x = i + 1 < view->change_count
-                            ? axis_pixel(&panel->time, seconds_of(panel->skyline, view->changes_ns[i + 1]))
-                            : panel->frame.right;
-        drawing_add_fitted_text(drawing, x + 3, panel->frame.top + 11, next_x - x - 6, label,
-                                (struct text_style){.size = 10, .colour = COLOUR_BAD});
+    double used = 0;
+    for (size_t i = 0; i < view->phase_count; i++) {
+        double left = axis_pixel(&panel->time, seconds_of(panel->skyline, view->phases[i].begin_ns));
+        double right = axis_pixel(&panel->time, seconds_of(panel->skyline, view->phases[i].end_ns));
+        char watts[32], label[64];
+        axis_format(view->phases[i].mean_watts, "W", 3, watts, sizeof watts);
+        string_print(label, sizeof label, "%zu: %s (guess)", i + 1, watts);
+        if (i > 0)
+            drawing_add_segment(drawing, left, panel->frame.top, left, panel->frame.bottom,
+                                (struct paint){.stroke = COLOUR_BAD, .stroke_width = 1.2, .is_dashed = true});
+        if (left >= used)
+            drawing_add_fitted_text(drawing, left + 3, panel->frame.top - 3, right - left - 4, label,
+                                    (struct text_style){.size = 10, .colour = COLOUR_BAD});
+        used = right;
     }
 }
 
@@ -284,7 +299,7 @@ static void draw_panel(struct drawing *drawing, const struct panel *panel)
     drawing_add_segment(drawing, panel->frame.left, panel->frame.bottom, panel->frame.right,
                         panel->frame.bottom, (struct paint){.stroke = COLOUR_SOFT});
     draw_idle(drawing, panel);
-    draw_changes(drawing, panel);
+    draw_phases(drawing, panel);
     draw_marks(drawing, panel);
     free(bottoms);
     free(tops);
@@ -299,7 +314,7 @@ static double draw_head(struct drawing *drawing, double top, const struct panel 
     char caption[600], texts[SKYLINE_MAX_LAYERS][128];
     struct legend_entry entries[MAX_ENTRIES];
     size_t count = 0;
-    describe(skyline, panel->view, caption, sizeof caption);
+    skyline_describe(skyline, panel->view, caption, sizeof caption);
     for (size_t i = 0; i < skyline->layer_count; i++) {
         char joules[32];
         axis_format(skyline->layers[i].total_joules, "J", 3, joules, sizeof joules);
@@ -307,7 +322,8 @@ static double draw_head(struct drawing *drawing, double top, const struct panel 
         entries[count++] =
             (struct legend_entry){texts[i], skyline->layers[i].colour, .opacity = AREA_OPACITY};
     }
-    entries[count++] = (struct legend_entry){"smallest to largest power", COLOUR_INK, .opacity = 0.22};
+    if (has_range(skyline))
+        entries[count++] = (struct legend_entry){"smallest to largest power", COLOUR_INK, .opacity = 0.22};
     if (has_unknown(skyline))
         entries[count++] = (struct legend_entry){"no data", COLOUR_UNKNOWN, .opacity = 0.35};
     double y = plot_draw_title(drawing, top, panel->view->title, caption);
@@ -333,7 +349,7 @@ static joule_status draw(const struct skyline *const *skylines, const struct sky
     }
     axis_extend(AXIS_LINEAR, &power_low, &power_high);
     char description[600];
-    describe(skylines[0], views[0], description, sizeof description);
+    skyline_describe(skylines[0], views[0], description, sizeof description);
     drawing_init(out_drawing, width, height, views[0]->title ? views[0]->title : "power over time",
                  description);
     for (size_t i = 0; i < count; i++) {

@@ -47,6 +47,17 @@ static void set_colour(const struct page *page, enum colour colour)
         text_add(page->out, "\033[0m");
 }
 
+/* Formats a value for the terminal, in ASCII if it does not show UTF-8. */
+static void format_value(const struct page *page, double value, const char *unit, int digits, char out[32])
+{
+    axis_format(value, unit, digits, out, 32);
+    char *micro = strstr(out, "\u00b5");
+    if (micro && !page->terminal->is_unicode) {
+        *micro = 'u';
+        memmove(micro + 1, micro + 2, strlen(micro + 2) + 1);
+    }
+}
+
 /* Returns the letter of a layer; ' ': it is not a region. */
 static char letter_of(const struct skyline *skyline, size_t layer)
 {
@@ -94,8 +105,9 @@ static void add_cell(const struct page *page, size_t column, int row, enum colou
                                          "\u2585", "\u2586", "\u2587", "\u2588"};
     static const char *const ascii[] = {" ", ".", ".", ".", ":", ":", ":", "#", "#"};
     double watts = skyline_watts(page->skyline, -1, column);
-    if (isnan(watts)) {
-        text_add(page->out, row == 0 ? "?" : " ");
+    bool is_unknown = row == 0 && !skyline_has_all(page->skyline, column);
+    if (isnan(watts) || is_unknown) {
+        text_add(page->out, is_unknown ? "?" : " ");
         return;
     }
     double step = page->top_watts / ROWS;
@@ -121,7 +133,7 @@ static void print_power(const struct page *page)
     for (int row = ROWS - 1; row >= 0; row--) {
         char label[32] = "";
         if (row % 2 == 1)
-            axis_format(page->top_watts * (row + 1) / ROWS, "W", 2, label, sizeof label);
+            format_value(page, page->top_watts * (row + 1) / ROWS, "W", 2, label);
         /* the micro sign has two bytes */
         int width = LABEL_WIDTH + (strchr(label, '\xc2') != NULL);
         text_printf(page->out, "%*s%s", width, label, edge);
@@ -215,7 +227,7 @@ static void print_legend(const struct page *page)
     for (size_t i = 0; i < skyline->layer_count; i++) {
         char joules[32];
         const struct skyline_layer *layer = &skyline->layers[i];
-        axis_format(layer->total_joules, "J", 3, joules, sizeof joules);
+        format_value(page, layer->total_joules, "J", 3, joules);
         size_t length = strlen(layer->name) > 30 ? 30 : strlen(layer->name);
         length += strlen(joules) + 6;
         if (at > 0 && at + length > width) {
@@ -244,17 +256,34 @@ static void print_title(const struct page *page, double peak_watts)
         add_name(page, page->view->title, page->terminal->width > 60 ? page->terminal->width - 2 : 60);
         text_add(page->out, "\n");
     }
-    axis_format(skyline->total_joules.value, "J", 3, word, sizeof word);
+    format_value(page, skyline->total_joules.value, "J", 3, word);
     text_printf(page->out, "%s (%s), largest power ", word, joule_class_name(skyline->total_joules.cls));
-    axis_format(peak_watts, "W", 3, word, sizeof word);
+    format_value(page, peak_watts, "W", 3, word);
     text_printf(page->out, "%s", word);
     if (page->view->idle_watts.value > 0) {
-        axis_format(page->view->idle_watts.value, "W", 3, word, sizeof word);
+        format_value(page, page->view->idle_watts.value, "W", 3, word);
         text_printf(page->out, ", idle %s", word);
     }
     if (skyline->coverage < 0.995)
         text_printf(page->out, ", sensors covered %.0f %% of the time (?: unknown)", skyline->coverage * 100);
     text_add(page->out, "\n");
+}
+
+/* Prints the guessed phases as a table. */
+static void print_phases(const struct page *page)
+{
+    const struct skyline_view *view = page->view;
+    if (view->phase_count)
+        text_add(page->out, "phases (a guess: times in which the mean power does not change)\n");
+    for (size_t i = 0; i < view->phase_count; i++) {
+        const struct skyline_phase *phase = &view->phases[i];
+        char watts[32], joules[32];
+        format_value(page, phase->mean_watts, "W", 3, watts);
+        format_value(page, phase->joules, "J", 3, joules);
+        text_printf(page->out, "%4zu  %10.3f s to %10.3f s  %10s  %10s\n", i + 1,
+                    (double)(phase->begin_ns - page->skyline->zero_ns) * 1e-9,
+                    (double)(phase->end_ns - page->skyline->zero_ns) * 1e-9, watts, joules);
+    }
 }
 
 void skyline_print(const struct skyline *skyline, const struct skyline_view *view,
@@ -274,4 +303,5 @@ void skyline_print(const struct skyline *skyline, const struct skyline_view *vie
     print_time(&page);
     print_letters(&page);
     print_legend(&page);
+    print_phases(&page);
 }

@@ -1,0 +1,69 @@
+/* joule/stats/compare.h - the ratio of two commands, with its interval, tests and verdict.
+ *
+ * All computations use logarithms: the ratio b / a is the exponential of a mean difference. So the result
+ * does not depend on the unit, a and b are treated equally, and the scatter of runs is relative.
+ * Note: the ratio is one of geometric means, which for log-normal values is the ratio of medians. A value
+ * that is not finite and positive has no logarithm: the comparison is then unknown.
+ */
+#ifndef JOULE_STATS_COMPARE_H
+#define JOULE_STATS_COMPARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The verdict about b, compared with a. */
+enum ratio_verdict {
+    RATIO_UNKNOWN,    /* "cannot tell": the runs show neither a difference nor equivalence */
+    RATIO_BETTER,     /* b is better than a */
+    RATIO_WORSE,      /* b is worse than a */
+    RATIO_EQUIVALENT, /* the difference is smaller than the stated margin */
+};
+/* Returns "cannot tell", "better", "worse" or "equivalent"; static storage. */
+const char *ratio_verdict_name(enum ratio_verdict verdict);
+
+/* How to compare. */
+struct ratio_rule {
+    double level;          /* of the interval; 1 - level is the error rate of the tests; such as 0.95 */
+    double margin;         /* ratios from 1 / (1 + margin) to 1 + margin are equivalent; 0: none is */
+    bool higher_is_better; /* for example for samples per joule */
+};
+
+/* The ratio b / a and what the runs say about it. Unknown figures are NaN. */
+struct ratio {
+    double value, low, high; /* bounds at the rule's level, of this ratio alone */
+    double p;                /* two-sided p-value of "the ratio is 1" */
+    double equivalence_p;    /* p-value of "the ratio is outside the margin" (TOST); NaN without margin */
+    double log_sd;  /* sd of one block's log ratio; unpaired: the pooled equivalent for equal counts */
+    double freedom; /* degrees of freedom */
+    enum ratio_verdict verdict;
+};
+
+/* Compares commands that ran in blocks: a[i] and b[i] belong to block i, in which each command ran once, in
+ * random order. Paired t test on ln(b[i] / a[i]): what is common to a block cancels. a, b: [count]. Unknown
+ * if count < 2. */
+struct ratio ratio_paired(const double *a, const double *b, size_t count, const struct ratio_rule *rule);
+/* Compares independent runs, such as a stored baseline a. Welch's t test on logarithms (Welch, "The
+ * generalization of Student's problem when several different population variances are involved", 1947).
+ * Unknown if a count is < 2.
+ * Note: runs of different days differ by more than their scatter. The test does not know this. */
+struct ratio ratio_unpaired(const double *a, size_t a_count, const double *b, size_t b_count,
+                            const struct ratio_rule *rule);
+
+/* Corrects p, equivalence_p and the verdicts of `count` ratios for being many (metrics, candidates): Holm, "A
+ * simple sequentially rejective multiple test procedure", 1979. Unknown p-values are not counted. The
+ * intervals do not change, so an interval may exclude 1 although the verdict is "cannot tell". Call it once.
+ * p and equivalence_p are two families. rules: [count]; ratios: [count]; scratch: [3 * count] */
+void ratio_correct(struct ratio *ratios, const struct ratio_rule *rules, size_t count, double *scratch);
+
+/* Returns the verdict of a ratio. Rule: first EQUIVALENT if equivalence_p <= 1 - level, because a difference
+ * inside the margin does not matter even if it is certain. Then BETTER or WORSE if p <= 1 - level. Otherwise
+ * UNKNOWN. Equivalence: two one-sided tests (Schuirmann, "A comparison of the two one-sided tests procedure
+ * and the power approach", 1987). */
+enum ratio_verdict ratio_judge(const struct ratio *ratio, const struct ratio_rule *rule);
+
+/* Returns the number of blocks that are needed to see a true ratio with probability `power`, such as 0.8:
+ * the smallest n with n >= (t(1 - alpha/2, n-1) + t(power, n-1))^2 (log_sd / ln ratio)^2. The result is
+ * infinite for a ratio of 1, NaN if log_sd is unknown. log_sd: of one block's log ratio */
+double ratio_blocks_needed(double log_sd, double ratio, double level, double power);
+
+#endif
