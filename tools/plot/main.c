@@ -19,8 +19,9 @@
 const char tool_name[] = "joule";
 
 static const struct command_text text = {
-    .usage = "joule plot [OPTIONS] RECORD [RECORD]",
-    .summary = "Draws the power over time of a record that `joule record` wrote ('-': standard input).",
+    .usage = "joule plot [OPTIONS] FILE [FILE]",
+    .summary =
+        "Draws the power over time of a record that `joule record` wrote to FILE ('-': standard input).",
     .notes =
         "Without -o, the power is shown in the terminal. Two records are drawn one above the other, with\n"
         "common axes.\n\n"
@@ -248,7 +249,7 @@ int main(int argc, char **argv)
         return output_end(PLOT, first == OPTIONS_HELP ? 0 : EXIT_USAGE);
     size_t count = (size_t)(argc - first);
     if (count < 1 || count > MAX_RECORDS) {
-        complain(PLOT, "one or two RECORDs are needed; usage: %s", text.usage);
+        complain(PLOT, "one or two FILEs are needed; usage: %s", text.usage);
         return EXIT_USAGE;
     }
     if (!check(&settings, argv + first, count))

@@ -1,6 +1,7 @@
 /* joule/picture/axis.c - see axis.h. */
 #include "joule/picture/axis.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -78,9 +79,9 @@ void axis_extend(enum axis_kind kind, double *low, double *high)
             *low = *high > 0 ? *high / 10 : 1;
         if (!(*high > *low))
             *high = *low * 10;
-        double room = pow(*high / *low, 0.04); /* so that points are not on the frame */
-        *low /= room;
-        *high *= room;
+        double room = exp((log(*high) - log(*low)) * 0.04); /* so that points are not on the frame */
+        *low = fmax(*low / room, DBL_MIN);
+        *high = fmin(*high * room, DBL_MAX);
         return;
     }
     if (kind == AXIS_LINEAR && *low >= 0)

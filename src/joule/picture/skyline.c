@@ -9,7 +9,6 @@
 #include "joule/picture/skyline_marks.h"
 
 #define MIN_COVERAGE 0.1 /* the power of a column with less coverage is unknown */
-#define NO_LAYER     UINT8_MAX
 
 /* What a call of skyline_make needs besides its result. */
 struct work {
@@ -223,8 +222,11 @@ static void add_extremes(struct work *work, const struct power_slice *slice)
     column->max_watts = fmax(column->max_watts, watts);
 }
 
+/* Regions without energy have no layer. */
 static void add_to_layer(struct work *work, uint8_t layer, size_t column, double joules)
 {
+    if (layer == NO_LAYER)
+        return;
     work->skyline->layers[layer].joules[column] += joules;
     work->skyline->layers[layer].total_joules += joules;
 }

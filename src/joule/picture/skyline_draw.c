@@ -64,6 +64,19 @@ static bool has_unknown(const struct skyline *skyline)
 
 /* --- texts ---------------------------------------------------------------------------------------------- */
 
+/* Returns the mean power over the columns in which all devices were measured; NaN if there are none. */
+static double mean_watts(const struct skyline *skyline)
+{
+    double joules = 0, measured_s = 0;
+    for (size_t i = 0; i < skyline->column_count; i++) {
+        if (!skyline_has_all(skyline, i))
+            continue;
+        joules += skyline_watts(skyline, -1, i) * skyline->columns[i].measured_s;
+        measured_s += skyline->columns[i].measured_s;
+    }
+    return measured_s > 0 ? joules / measured_s : NAN;
+}
+
 /* Adds the energy with its class and interval. */
 static void add_energy(const struct skyline *skyline, struct text *out)
 {
@@ -88,8 +101,9 @@ void skyline_describe(const struct skyline *skyline, const struct skyline_view *
     add_energy(skyline, &out);
     axis_format(length_s, "s", 3, word, sizeof word);
     text_printf(&out, " in %s.", word);
-    if (skyline->total_joules.value > 0 && skyline->coverage > 0) {
-        axis_format(skyline->total_joules.value / (skyline->coverage * length_s), "W", 3, word, sizeof word);
+    double mean = mean_watts(skyline);
+    if (!isnan(mean)) {
+        axis_format(mean, "W", 3, word, sizeof word);
         text_printf(&out, " Mean power %s,", word);
         axis_format(peak_watts(skyline), "W", 3, word, sizeof word);
         text_printf(&out, " largest %s.", word);
@@ -235,6 +249,9 @@ static void draw_phases(struct drawing *drawing, const struct panel *panel)
         char watts[32], label[64];
         axis_format(view->phases[i].mean_watts, "W", 3, watts, sizeof watts);
         string_print(label, sizeof label, "%zu: %s (guess)", i + 1, watts);
+        if (drawing_text_width(label, 10, false) > right - left - 4)
+            string_print(label, sizeof label, "%zu: %s", i + 1,
+                         watts); /* the caption says that it is a guess */
         if (i > 0)
             drawing_add_segment(drawing, left, panel->frame.top, left, panel->frame.bottom,
                                 (struct paint){.stroke = COLOUR_BAD, .stroke_width = 1.2, .is_dashed = true});
@@ -327,7 +344,7 @@ static double draw_head(struct drawing *drawing, double top, const struct panel 
     if (has_unknown(skyline))
         entries[count++] = (struct legend_entry){"no data", COLOUR_UNKNOWN, .opacity = 0.35};
     double y = plot_draw_title(drawing, top, panel->view->title, caption);
-    return plot_draw_legend(drawing, y + 2, entries, count);
+    return plot_draw_legend(drawing, y + 2, entries, count) + (panel->view->phase_count ? 8 : 0);
 }
 
 static struct axis time_axis(double low, double high, double width)

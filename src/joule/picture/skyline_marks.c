@@ -116,6 +116,13 @@ static void order_rows(struct layout *layout)
         layout->skyline->row_threads[place[i]] = layout->rows[i].thread;
 }
 
+static enum colour colour_of(const struct skyline *skyline, const struct mark_request *request,
+                             const struct skyline_region *region)
+{
+    uint8_t layer = request->name_layers ? request->name_layers[region->name] : NO_LAYER;
+    return layer == NO_LAYER ? COLOUR_OTHER : skyline->layers[layer].colour;
+}
+
 bool skyline_add_marks(struct skyline *skyline, const struct mark_request *request)
 {
     struct layout *layout = calloc(1, sizeof *layout);
@@ -130,8 +137,7 @@ bool skyline_add_marks(struct skyline *skyline, const struct mark_request *reque
             track->depth--;
         if (track->depth == MAX_DEPTH)
             continue;
-        enum colour colour =
-            request->name_layers ? skyline->layers[request->name_layers[region->name]].colour : COLOUR_OTHER;
+        enum colour colour = colour_of(skyline, request, region);
         succeeded = add_mark(layout, region, track->depth, colour);
         track->ends_ns[track->depth++] = region->end_ns;
     }

@@ -4,6 +4,8 @@
 
 #include "joule/picture/skyline.h"
 
+#define NO_LAYER UINT8_MAX /* a region without energy */
+
 struct mark_request {
     const struct skyline_region *regions; /* by begin; of equal begins, the longest first */
     size_t region_count;

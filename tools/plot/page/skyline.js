@@ -99,7 +99,7 @@ function figures(low, high) {
   const joules = facts.sets[state.set].layers.map((layer) => layer.sums[end] - layer.sums[first]);
   const isKnown = known >= MIN_COVERAGE * seconds;
   return {
-    joules, seconds, isKnown, hasAll: all >= MIN_COVERAGE * seconds,
+    joules, seconds, isKnown, hasAll: all >= MIN_COVERAGE * seconds, isWhole: all >= 0.99 * seconds,
     watts: joules.map((value) => (isKnown ? value / known : null)),
     total: isKnown ? joules.reduce((sum, value) => sum + value, 0) / known : null,
     min: extreme(lowest, first, end, false), max: extreme(highest, first, end, true),
@@ -184,7 +184,7 @@ function draw() {
   drawPointer();
   const all = figures(state.low, state.high);
   get("window").textContent = clock(state.low, 3) + " to " + clock(state.high, 3) + ": " +
-    quantity(all.joules.reduce((sum, value) => sum + value, 0), "J") + ", mean " + quantity(all.total, "W");
+    quantity(all.joules.reduce((sum, value) => sum + value, 0), "J") + (all.isWhole ? ", mean " + quantity(all.total, "W") : ", with gaps");
 }
 
 const yOf = (watts) => bottom() - (watts / topWatts) * (bottom() - TOP);
