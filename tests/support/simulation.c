@@ -14,8 +14,8 @@
 #define LOG_NORMAL_SD 0.3
 #define RUN_SD        0.02
 #define SLOW_CHANCE   0.05
-#define SLOW_LEAST    1.1
-#define SLOW_MOST     1.5
+#define MIN_SLOWNESS  1.1
+#define MAX_SLOWNESS  1.5
 
 const char *simulated_name(enum simulated kind)
 {
@@ -29,7 +29,7 @@ double simulated_mean(enum simulated kind)
         return 1;
     if (kind == SIMULATED_LOG_NORMAL)
         return exp(LOG_NORMAL_SD * LOG_NORMAL_SD / 2);
-    return exp(RUN_SD * RUN_SD / 2) * (1 + SLOW_CHANCE * ((SLOW_LEAST + SLOW_MOST) / 2 - 1));
+    return exp(RUN_SD * RUN_SD / 2) * (1 + SLOW_CHANCE * ((MIN_SLOWNESS + MAX_SLOWNESS) / 2 - 1));
 }
 
 double simulated_median(enum simulated kind)
@@ -58,7 +58,7 @@ double simulated_run(struct generator *generator, enum simulated kind)
         return exp(LOG_NORMAL_SD * z);
     bool is_slow = simulated_uniform(generator) < SLOW_CHANCE;
     return exp(RUN_SD * z) *
-           (is_slow ? SLOW_LEAST + (SLOW_MOST - SLOW_LEAST) * simulated_uniform(generator) : 1);
+           (is_slow ? MIN_SLOWNESS + (MAX_SLOWNESS - MIN_SLOWNESS) * simulated_uniform(generator) : 1);
 }
 
 void simulated_runs(struct generator *generator, enum simulated kind, double *out, size_t count)

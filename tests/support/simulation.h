@@ -1,8 +1,8 @@
 /* support/simulation.h - runs whose true distribution is known, for tests of statistics.
  *
- * Note: a simulation with a fixed seed always gives the same result. A simulation with a fresh seed may fail by
- * chance. Its number of repetitions must be so large that this probability is below 10^-6: the rate must be
- * 4.9 standard errors, sqrt(rate (1 - rate) / repetitions), away from both bounds. */
+ * Note: a simulation with a fixed seed always gives the same result. A simulation with a fresh seed may
+ * fail by chance. Its number of repetitions must be so large that this probability is below 10^-6: the
+ * rate must be 4.9 standard errors, sqrt(rate (1 - rate) / repetitions), away from both bounds. */
 #ifndef TEST_SIMULATION_H
 #define TEST_SIMULATION_H
 

@@ -14,7 +14,7 @@
 
 #define PLOT        "plot"
 #define MAX_RECORDS 2
-#define COLUMNS     1600 /* of a picture: about one for each pixel of a PNG file */
+#define COLUMNS     812 /* of a picture: one for each pixel of the frame */
 
 const char tool_name[] = "joule";
 

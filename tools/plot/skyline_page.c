@@ -57,7 +57,8 @@ static bool code_coverage(struct page *page, int64_t *values, bool is_measured)
     return series_code_add(&page->code, values, skyline->column_count);
 }
 
-/* Codes the smallest or largest powers; -1: unknown. Rounds outwards, so that the range is never too small. */
+/* Codes the smallest or largest powers; -1: unknown. Rounds outwards, so that the range is never too small.
+ */
 static bool code_extremes(struct page *page, int64_t *values, bool is_max)
 {
     const struct skyline *skyline = &page->sets[0];

@@ -4,11 +4,11 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
+#include "joule/report/report.h"
 
 #define LABEL_SIZE  12
 #define DAY_S       86400.0
-#define MAX_SECONDS 1e11 /* dates beyond the year 5000 are not labelled */
+#define MAX_SECONDS 9e9 /* dates before 1970 and after 2255 are not labelled */
 
 static bool is_si(const char *unit)
 {
@@ -169,7 +169,7 @@ static void choose_linear(const struct axis *axis, size_t target, struct axis_ti
 static void choose_log(const struct axis *axis, size_t target, struct axis_ticks *out)
 {
     const char *unit = axis->unit ? axis->unit : "";
-    double decades = log10(axis->high / axis->low);
+    double decades = log10(axis->high) - log10(axis->low);
     static const double dense[] = {1, 2, 5}, sparse[] = {1};
     bool is_dense = decades < (double)target / 2.5;
     size_t per_decade = is_dense ? 3 : 1;
@@ -226,24 +226,34 @@ static void choose_duration(const struct axis *axis, size_t target, struct axis_
     name_axis(axis, has_days ? "days" : has_hours ? "h:min" : "min:s", out);
 }
 
+/* Returns the seconds from 1970 to the begin of a month of the Gregorian calendar. month: 0 is January;
+ * larger numbers are months of later years. */
+static double month_begin(int year, int month)
+{
+    static const int days_before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+    year += month / 12;
+    month %= 12;
+    int past = month < 2 ? year - 1 : year; /* the last year whose leap day has passed */
+    int leap_days = past / 4 - past / 100 + past / 400 - (1969 / 4 - 1969 / 100 + 1969 / 400);
+    return DAY_S * ((year - 1970) * 365.0 + leap_days + days_before[month]);
+}
+
 /* Adds ticks at the begins of months. */
 static void add_months(const struct axis *axis, int stride, struct axis_ticks *out)
 {
-    time_t begin = (time_t)axis->low;
-    struct tm date;
-    if (!gmtime_r(&begin, &date))
+    char begin[REPORT_TIME_SIZE];
+    int64_t year = 1970, month = 1;
+    report_time((int64_t)(axis->low * 1e9), begin);
+    begin[4] = begin[7] = '\0'; /* the text is 2026-03-03T10:30:00.000Z */
+    if (!string_to_i64(begin, 10, &year) || !string_to_i64(begin + 5, 10, &month))
         return;
-    date = (struct tm){.tm_year = date.tm_year, .tm_mon = date.tm_mon - date.tm_mon % stride, .tm_mday = 1};
-    if (stride >= 12)
-        date.tm_mon = 0;
+    int first = stride >= 12 ? 0 : (int)(month - 1) / stride * stride;
     for (int i = 0; i < 1000 && out->count < AXIS_MAX_TICKS; i++) {
-        struct tm next = date;
-        double value = (double)timegm(&next);
+        double value = month_begin((int)year, first + i * stride);
         if (value > axis->high)
             break;
         if (value >= axis->low)
             add_tick(out, value);
-        date.tm_mon += stride;
     }
 }
 
@@ -254,28 +264,29 @@ static void choose_date(const struct axis *axis, size_t target, struct axis_tick
     static const int months[] = {1, 2, 3, 6, 12, 24, 60, 120, 240, 1200};
     double range = axis->high - axis->low;
     name_axis(axis, "UTC", out);
-    if (fabs(axis->low) > MAX_SECONDS || fabs(axis->high) > MAX_SECONDS)
+    if (axis->low < 0 || axis->high > MAX_SECONDS)
         return;
     double step = step_of(steps, sizeof steps / sizeof *steps, range, target);
-    bool is_long = range / step > (double)target;
-    const char *format = is_long         ? "%Y-%m"
-                         : step >= DAY_S ? "%Y-%m-%d"
-                         : step >= 60    ? "%m-%d %H:%M"
-                                         : "%H:%M:%S";
-    if (is_long) {
+    size_t begin = 0, length = step >= DAY_S ? 10 : 11; /* part of the text 2026-03-03T10:30:00.000Z */
+    if (step < DAY_S) {
+        begin = step >= 60 ? 5 : 11;
+        length = step >= 60 ? 11 : 8;
+    }
+    if (range / step > (double)target) {
         size_t i = 0;
         while (i + 1 < sizeof months / sizeof *months && range / (months[i] * 30.44 * DAY_S) > (double)target)
             i++;
         add_months(axis, months[i], out);
-        format = months[i] >= 12 ? "%Y" : format;
+        begin = 0;
+        length = months[i] >= 12 ? 4 : 7;
     } else {
         add_multiples(axis, step, out);
     }
     for (size_t i = 0; i < out->count; i++) {
-        time_t at = (time_t)llround(out->values[i]);
-        struct tm date;
-        if (!gmtime_r(&at, &date) || strftime(out->labels[i], sizeof out->labels[i], format, &date) == 0)
-            out->labels[i][0] = '\0';
+        char time[REPORT_TIME_SIZE];
+        report_time((int64_t)(out->values[i] * 1e9), time);
+        time[10] = ' ';
+        string_print(out->labels[i], sizeof out->labels[i], "%.*s", (int)length, time + begin);
     }
 }
 

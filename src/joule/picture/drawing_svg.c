@@ -1,8 +1,8 @@
 /* joule/picture/drawing_svg.c - writes a drawing as SVG.
  *
- * Colours are attributes, so that any viewer shows the light mode. Viewers with CSS also follow the dark mode,
- * because rules of a style sheet have precedence over attributes.
- */
+ * Colours are attributes, so that any viewer shows the light mode. Viewers with CSS also follow the dark
+ * mode, because rules of a style sheet have precedence over attributes.
+ * */
 #include <math.h>
 #include "joule/picture/drawing.h"
 

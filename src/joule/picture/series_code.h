@@ -1,9 +1,9 @@
 /* joule/picture/series_code.h - a compact code for series of whole numbers in web pages.
  *
- * The code is a sequence of variable-length numbers (7 bits in each byte, the lowest first; the high bit is set
- * except in the last byte). Each value is the difference to the value before, zigzag-coded (0, -1, 1, -2 ...). A
- * difference of 0 is followed by the number of further differences of 0. page/skyline.js decodes it.
- */
+ * The code is a sequence of variable-length numbers (7 bits in each byte, the lowest first; the high bit is
+ * set except in the last byte). Each value is the difference to the value before, zigzag-coded (0, -1, 1, -2
+ * ...). A difference of 0 is followed by the number of further differences of 0. page/skyline.js decodes it.
+ * */
 #ifndef JOULE_PICTURE_SERIES_CODE_H
 #define JOULE_PICTURE_SERIES_CODE_H
 

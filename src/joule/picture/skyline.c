@@ -10,7 +10,7 @@
 
 #define MIN_COVERAGE 0.1 /* the power of a column with less coverage is unknown */
 
-/* What a call of skyline_make needs besides its result. */
+/* Data of one call of skyline_make. */
 struct work {
     const struct skyline_request *request;
     struct skyline *skyline;

@@ -191,8 +191,9 @@ static void draw_outline(struct drawing *drawing, const struct panel *panel, dou
     for (size_t i = 0; points && i <= skyline->column_count; i++) {
         double watts = i < skyline->column_count ? skyline_watts(skyline, -1, i) : NAN;
         if (isnan(watts)) {
-            drawing_add_line(drawing, points, count,
-                             (struct paint){.stroke = COLOUR_INK, .stroke_opacity = 0.75});
+            drawing_add_line(
+                drawing, points, count,
+                (struct paint){.stroke = COLOUR_INK, .stroke_width = 0.9, .stroke_opacity = 0.7});
             count = 0;
             continue;
         }

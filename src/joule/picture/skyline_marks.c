@@ -1,8 +1,8 @@
 /* joule/picture/skyline_marks.c - see skyline_marks.h.
  *
- * Note: regions shorter than a column are merged with their neighbours in the row, so that the number of marks
- * is limited by the number of columns.
- */
+ * Note: regions shorter than a column are merged with their neighbours in the row, so that the number of
+ * marks is limited by the number of columns.
+ * */
 #include "joule/picture/skyline_marks.h"
 
 #include <stdlib.h>

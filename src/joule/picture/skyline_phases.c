@@ -31,7 +31,8 @@ static double known_watts(const struct skyline *skyline, size_t column)
     return skyline_has_all(skyline, column) ? skyline_watts(skyline, -1, column) : NAN;
 }
 
-/* Writes the power of the columns. An unknown power continues the value before, so that a gap is no change. */
+/* Writes the power of the columns. An unknown power continues the value before, so that a gap is no change.
+ */
 static void read_watts(const struct skyline *skyline, double *watts)
 {
     double before = 0;

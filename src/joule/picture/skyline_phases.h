@@ -7,8 +7,8 @@
 
 #include "joule/picture/skyline_record.h"
 
-/* Finds the phases of a part of a record (joule/stats/change_points.h). *out_phases is in the arena. Errors as
- * skyline_of_record. part->by and part->columns are ignored. */
+/* Finds the phases of a part of a record (joule/stats/change_points.h). *out_phases is in the arena. Errors
+ * as skyline_of_record. part->by and part->columns are ignored. */
 joule_status skyline_find_phases(const struct record *record, const struct skyline_part *part,
                                  struct arena *arena, struct skyline_phase **out_phases, size_t *out_count,
                                  joule_error *out_error);

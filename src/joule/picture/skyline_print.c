@@ -1,8 +1,8 @@
 /* joule/picture/skyline_print.c - prints a skyline with characters, for terminals.
  *
- * Each character is a column. Its colour is that of the layer at its height. The row below the power names the
- * layer with the most energy by a letter, so that the plot can be read without colours.
- */
+ * Each character is a column. Its colour is that of the layer at its height. The row below the power names
+ * the layer with the most energy by a letter, so that the plot can be read without colours.
+ * */
 #include <math.h>
 #include <string.h>
 #include "joule/picture/axis.h"

@@ -33,8 +33,8 @@ struct ratio {
     double value, low, high; /* bounds at the rule's level, of this ratio alone */
     double p;                /* two-sided p-value of "the ratio is 1" */
     double equivalence_p;    /* p-value of "the ratio is outside the margin" (TOST); NaN without margin */
-    double log_sd;  /* sd of one block's log ratio; unpaired: the pooled equivalent for equal counts */
-    double freedom; /* degrees of freedom */
+    double log_sd;           /* sd of one block's log ratio; unpaired: of two runs' log ratio */
+    double freedom;          /* degrees of freedom */
     enum ratio_verdict verdict;
 };
 
@@ -49,10 +49,11 @@ struct ratio ratio_paired(const double *a, const double *b, size_t count, const 
 struct ratio ratio_unpaired(const double *a, size_t a_count, const double *b, size_t b_count,
                             const struct ratio_rule *rule);
 
-/* Corrects p, equivalence_p and the verdicts of `count` ratios for being many (metrics, candidates): Holm, "A
- * simple sequentially rejective multiple test procedure", 1979. Unknown p-values are not counted. The
- * intervals do not change, so an interval may exclude 1 although the verdict is "cannot tell". Call it once.
- * p and equivalence_p are two families. rules: [count]; ratios: [count]; scratch: [3 * count] */
+/* Corrects p, equivalence_p and the verdicts of `count` ratios for being many (metrics, candidates), by the
+ * method of Holm (holm.h). p and equivalence_p are two families. Unknown p-values are not counted. Call it
+ * once.
+ * rules, ratios: [count]; scratch: [3 * count]
+ * Note: the intervals do not change, so an interval may exclude 1 although the verdict is "cannot tell". */
 void ratio_correct(struct ratio *ratios, const struct ratio_rule *rules, size_t count, double *scratch);
 
 /* Returns the verdict of a ratio. Rule: first EQUIVALENT if equivalence_p <= 1 - level, because a difference

@@ -42,7 +42,8 @@ double normal_quantile(double p)
     return p <= 0.5 ? normal_lower_quantile(p) : -normal_lower_quantile(1 - p);
 }
 
-/* Returns Gamma(x + 1/2) / Gamma(x), x > 0: the recurrence up to 16, then the asymptotic series (DLMF 5.11.13).
+/* Returns Gamma(x + 1/2) / Gamma(x), x > 0: the recurrence up to 16, then the asymptotic series of its
+ * logarithm (from DLMF 5.11.8).
  * Note: lgamma would lose digits for large x, and sets a global variable. */
 static double gamma_half_ratio(double x)
 {
@@ -84,9 +85,9 @@ static double student_density(double t, double freedom)
     return gamma_half_ratio(freedom / 2) / sqrt(PI * freedom) * exp(log_kernel);
 }
 
-/* Returns the probability that a variate exceeds t >= 0: I_x(freedom / 2, 1/2) / 2 with x = freedom / (freedom
- * + t^2), or 1/2 minus the complement if that converges faster. The factors in front of both fractions are
- * multiples of the density. */
+/* Returns the probability that a variate exceeds t >= 0: I_x(freedom / 2, 1/2) / 2 with x = freedom /
+ * (freedom + t^2), or 1/2 minus the complement if that converges faster. The factors in front of both
+ * fractions are multiples of the density. */
 static double student_tail(double t, double freedom)
 {
     double a = freedom / 2, x = 1 / (1 + t * t / freedom), rest = 1 / (1 + freedom / (t * t));

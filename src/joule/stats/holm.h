@@ -9,9 +9,9 @@
 
 #include <stddef.h>
 
-/* Replaces the p-values of a family by corrected ones. Of m values, the k-th smallest is multiplied by
- * m - k + 1. A result is at least as large as the results of smaller values, and at most 1. NaN values are not
- * counted and stay NaN. p: [count]; scratch: [2 * count] */
+/* Replaces the p-values of a family by corrected ones. The k-th smallest of m values is multiplied by
+ * (m - k + 1). A result is at least as large as the results of smaller values, and at most 1. NaN values
+ * are not counted and stay NaN. p: [count]; scratch: [2 * count] */
 void holm_correct(double *p, size_t count, double *scratch);
 
 #endif

@@ -46,8 +46,8 @@ static double resampled_mean(const double *values, size_t count, struct generato
     return values[0] + sum / (double)count;
 }
 
-/* Draws `count` of the ascending values with replacement and returns their median. draws: [count], scratch for
- * the number of draws of each value. */
+/* Draws `count` of the ascending values with replacement and returns their median. draws: [count],
+ * scratch for the number of draws of each value. */
 static double resampled_median(const double *sorted, size_t count, struct generator *generator, double *draws)
 {
     memset(draws, 0, count * sizeof *draws);

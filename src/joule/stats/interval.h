@@ -14,12 +14,12 @@ struct interval {
     double value, low, high;
 };
 
-/* The usual number of resamples: its random error of a 95 % bound is about 1/20 of the sample mean's sd
- * (Efron and Tibshirani, "An introduction to the bootstrap", 1993, section 14.3: at least 1000). */
+/* The usual number of resamples. A bound of a 95 % interval then has a random error of about 6 % of the
+ * figure's standard error (Efron and Tibshirani, "An introduction to the bootstrap", 1993, chapter 14). */
 #define INTERVAL_RESAMPLES 2000
 
-/* Returns the mean with its t interval: mean +- t s / sqrt(n). Exact for normal values. For skewed values the
- * coverage approaches `level` as the count grows. */
+/* Returns the mean with its t interval: mean +- t s / sqrt(n). Exact for normal values. For skewed values
+ * the coverage approaches `level` as the count grows. */
 struct interval interval_mean(const double *values, size_t count, double level);
 /* Returns the mean of a normal sample of `count` values from its mean and sd, as interval_mean does. */
 struct interval interval_from_moments(double mean, double sd, size_t count, double level);
@@ -39,10 +39,11 @@ struct interval_bootstrap {
 size_t interval_scratch_count(size_t count, size_t resamples);
 /* Returns the figure with its bootstrap interval: bias-corrected and accelerated (BCa; Efron, "Better
  * bootstrap confidence intervals", 1987). The acceleration of the median is 0, because the jackknife is
- * inconsistent for the median. The level is widened for small samples (Hesterberg, "What teachers should know
- * about the bootstrap", 2015, section 3.3). No bound lies outside the values. Unknown if count < 2 or
+ * inconsistent for the median. The level is widened for small samples (Hesterberg, "What teachers should
+ * know about the bootstrap", 2015). No bound lies outside the values. Unknown if count < 2 or
  * resamples < 100. scratch: [interval_scratch_count(count, resamples)]
- * Note: below about 15 values, coverage is lower than `level`; test_interval states the figures. */
+ * Note: 95 % intervals of the mean of five values cover it in 90 % of cases. If a few runs are much slower
+ * than the others, no interval of a mean reaches its level; intervals of the median do (test_interval). */
 struct interval interval_bootstrap(const struct interval_bootstrap *arguments, const double *values,
                                    size_t count, double *scratch);
 

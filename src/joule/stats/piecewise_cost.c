@@ -24,12 +24,12 @@ static bool reserve(struct piecewise_cost *cost, size_t count)
     return true;
 }
 
-bool piecewise_cost_begin(struct piecewise_cost *cost, double begin, double end, struct arena *arena)
+bool piecewise_cost_begin(struct piecewise_cost *cost, struct arena *arena)
 {
-    *cost = (struct piecewise_cost){.end = end, .arena = arena};
+    *cost = (struct piecewise_cost){.arena = arena};
     if (!reserve(cost, FIRST_CAPACITY))
         return false;
-    cost->pieces[cost->count++] = (struct cost_piece){.begin = begin};
+    cost->pieces[cost->count++] = (struct cost_piece){.begin = -INFINITY};
     return true;
 }
 
@@ -57,7 +57,7 @@ static void replace(struct piecewise_cost *cost, size_t count)
 /* Returns the end of a piece. */
 static double piece_end(const struct piecewise_cost *cost, size_t i)
 {
-    return i + 1 < cost->count ? cost->pieces[i + 1].begin : cost->end;
+    return i + 1 < cost->count ? cost->pieces[i + 1].begin : INFINITY;
 }
 
 bool piecewise_cost_limit(struct piecewise_cost *cost, double limit, size_t origin)
@@ -127,12 +127,11 @@ void piecewise_cost_minimise(struct piecewise_cost *cost)
 {
     cost->least = INFINITY;
     for (size_t i = 0; i < cost->count; i++) {
-        const struct cost_piece *piece = &cost->pieces[i];
-        double distance = fmin(fmax(piece->center, piece->begin), piece_end(cost, i)) - piece->center;
-        double value = piece->base + (piece->weight > 0 ? piece->weight * distance * distance : 0);
-        if (value < cost->least) {
-            cost->least = value;
-            cost->best_origin = piece->origin;
+        /* A center may lie outside its piece. The function is there at most `base`, because a piece ends only
+         * where another is lower. So the least base is the least cost. */
+        if (cost->pieces[i].base < cost->least) {
+            cost->least = cost->pieces[i].base;
+            cost->best_origin = cost->pieces[i].origin;
         }
     }
 }

@@ -16,19 +16,19 @@ struct cost_piece {
     size_t origin;
 };
 
-/* The function: pieces in ascending order, and a second list of the same capacity for the next function. */
+/* The function for all means: pieces in ascending order, and a second list of the same capacity for the next
+ * function. */
 struct piecewise_cost {
     struct cost_piece *pieces, *spare;
     size_t count, capacity;
-    double end; /* the largest mean */
     struct arena *arena;
     double least;       /* the least cost ... */
     size_t best_origin; /* ... and the origin of its piece; see piecewise_cost_minimise */
 };
 
-/* Initialises a function that is 0, with origin 0, for means from `begin` to `end`. Its pieces will be in the
- * arena. Returns false if out of memory, as all functions here do. */
-bool piecewise_cost_begin(struct piecewise_cost *cost, double begin, double end, struct arena *arena);
+/* Initialises a function that is 0, with origin 0. Its pieces will be in the arena. Returns false if out of
+ * memory, as all functions here do. */
+bool piecewise_cost_begin(struct piecewise_cost *cost, struct arena *arena);
 /* Replaces the function by `limit`, with `origin`, where it is larger. */
 bool piecewise_cost_limit(struct piecewise_cost *cost, double limit, size_t origin);
 /* Adds min((value - mean)^2, width^2). */

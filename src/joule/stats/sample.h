@@ -31,8 +31,9 @@ void sample_sort(double *values, size_t count);
 double sample_quantile(const double *sorted, size_t count, double p);
 /* normal_quantile(0.75): half of a standard normal variate's distances from 0 are smaller */
 #define SAMPLE_NORMAL_QUARTILE 0.67448975019608174
-/* Returns the robust sd: the median distance from the median, divided by SAMPLE_NORMAL_QUARTILE, which makes
- * it consistent for normal values. NaN if count is 0 or a value is not finite. scratch: [count], overwritten */
+/* Returns the robust sd: the median distance from the median, divided by SAMPLE_NORMAL_QUARTILE, which
+ * makes it consistent for normal values. NaN if count is 0 or a value is not finite. scratch: [count],
+ * overwritten */
 double sample_robust_sd(const double *values, size_t count, double *scratch);
 
 #endif

@@ -41,8 +41,9 @@ struct drift drift_fit(const double *values, size_t count, double level)
         return (struct drift){NAN, NAN, NAN, NAN};
     struct line line = line_fit(values, count);
     double n = (double)count;
-    /* Residuals of a line are less correlated than the noise, by about 2 / n for weak correlation. */
-    double r = fmin(fmax(line.correlation + 2 / n, 0), MAX_CORRELATION);
+    /* The residuals' correlation is about r - (2 + 4 r) / n if the noise's is r, because the line follows
+     * slow noise. test_steady checks the intervals that follow. */
+    double r = fmin(fmax((n * line.correlation + 2) / (n - 4), 0), MAX_CORRELATION);
     double independent = n * (1 - r) / (1 + r), freedom = independent - 2;
     double change = line.slope * (n - 1);
     if (!(freedom > 0))

@@ -24,8 +24,10 @@ enum steadiness {
     STEADINESS_DRIFTS,  /* the change exceeds the tolerance, and its interval excludes 0 */
 };
 
-/* Returns the drift of equally spaced values, with an interval at `level`. Least squares; if neighbouring
- * residuals have the correlation r > 0, the series counts as n (1 - r) / (1 + r) values. */
+/* Returns the drift of equally spaced values, with an interval at `level`. Least squares. If the noise of
+ * neighbours has the correlation r > 0, the series counts as n (1 - r) / (1 + r) values (Santer and others,
+ * "Statistical significance of trends and trend differences in layer-average atmospheric temperature time
+ * series", 2000). The interval is unknown if this leaves too few values. */
 struct drift drift_fit(const double *values, size_t count, double level);
 /* Judges a drift. tolerance: in the unit of the values, such as 0.02 * drift.mean for power, or 1 for
  * temperatures in degrees. */

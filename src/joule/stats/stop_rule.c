@@ -14,9 +14,9 @@ static double relative_excess(const struct stop_rule *rule, const double *values
     return half == 0 ? 0 : half / target;
 }
 
-/* Returns the number of runs at the next look, if the half-width of `count` runs is `excess` times the target:
- * the width decreases with the root of the count. */
-static size_t next_look(size_t count, double excess, size_t max_runs)
+/* Returns the number of runs at the next check, if the half-width of `count` runs is `excess` times the
+ * target: the width decreases with the root of the count. */
+static size_t next_check(size_t count, double excess, size_t max_runs)
 {
     double needed = ceil((double)count * excess * excess);
     if (!(needed < (double)max_runs))
@@ -26,15 +26,15 @@ static size_t next_look(size_t count, double excess, size_t max_runs)
 
 size_t stop_rule_next(const struct stop_rule *rule, const double *values, size_t count)
 {
-    size_t look = rule->min_runs > STOP_RULE_MIN_RUNS ? rule->min_runs : STOP_RULE_MIN_RUNS;
-    while (look < rule->max_runs && look <= count) {
-        double excess = relative_excess(rule, values, look);
+    size_t check = rule->min_runs > STOP_RULE_MIN_RUNS ? rule->min_runs : STOP_RULE_MIN_RUNS;
+    while (check < rule->max_runs && check <= count) {
+        double excess = relative_excess(rule, values, check);
         if (excess <= 1) {
-            look += STOP_RULE_EXTRA_RUNS;
+            check += STOP_RULE_EXTRA_RUNS;
             break;
         }
-        look = next_look(look, excess, rule->max_runs);
+        check = next_check(check, excess, rule->max_runs);
     }
-    look = look < rule->max_runs ? look : rule->max_runs;
-    return look > count ? look : count;
+    check = check < rule->max_runs ? check : rule->max_runs;
+    return check > count ? check : count;
 }

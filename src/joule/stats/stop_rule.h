@@ -1,10 +1,10 @@
 /* joule/stats/stop_rule.h - decides how many runs are enough.
  *
- * A measurement that is repeated until its interval is narrow stops too often when the scatter looks small by
+ * A measurement that is repeated until its interval is narrow stops too often when the scatter is small by
  * chance. Its interval then covers the true value too rarely. Two remedies are combined here:
- * - Few looks. After a pilot, the scatter predicts the number of runs, and the next look comes when they are
- *   complete (Stein, "A two-sample test for a linear hypothesis whose power is independent of the variance",
- *   1945).
+ * - Few checks. After a pilot, the scatter predicts the number of runs. The next check follows when these
+ *   runs are complete (Stein, "A two-sample test for a linear hypothesis whose power is independent of the
+ *   variance", 1945).
  * - A few more runs after the target is reached, which corrects the scatter (Simons, "On the cost of not
  *   knowing the variance when making a fixed-width confidence interval for the mean", 1968). They may widen
  *   the interval slightly beyond the target.
@@ -28,10 +28,10 @@ struct stop_rule {
 #define STOP_RULE_MIN_RUNS   6 /* a smaller pilot predicts too badly */
 #define STOP_RULE_EXTRA_RUNS 5 /* after the target is reached */
 
-/* Returns the number of runs up to which to measure before the next call. The result equals `count` if the
- * measurement is complete. Call it first with count 0, then with all values so far, in the order of the runs.
- * values: [count], without rejected runs
- * Note: the function keeps no state. It repeats its looks at the first values each time. */
+/* Returns the number of runs up to which to measure before the next call. The result equals `count` if
+ * the measurement is complete. Call it first with count 0, then with all values so far, in the order of
+ * the runs. values: [count], without rejected runs
+ * Note: the function keeps no state. It repeats its checks of the first values each time. */
 size_t stop_rule_next(const struct stop_rule *rule, const double *values, size_t count);
 
 #endif

@@ -1,5 +1,5 @@
-/* Tests that ticks are at round values inside the axis, that labels do not repeat, and that values are written
- * with the right prefix. */
+/* Tests that ticks are at round values inside the axis, that labels do not repeat, and that values are
+ * written with the right prefix. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,6 +104,14 @@ static void test_time_and_date_have_their_own_steps(void **state)
                   (const char *const[]){"0", "50", "100", NULL}, "time (ms)");
     expect_labels((struct axis){AXIS_DATE, 1767225600, 1798761600, 0, 1, "date", ""},
                   (const char *const[]){"2026-01", "2026-03", "2026-05", "2026-07", NULL}, "date (UTC)");
+    expect_labels((struct axis){AXIS_DATE, 951700000, 952000000, 0, 1, "date", ""},
+                  (const char *const[]){"2000-02-29", "2000-03-01", "2000-03-02", NULL}, "date (UTC)");
+    expect_labels((struct axis){AXIS_DATE, 946684800, 978307200, 0, 1, "date", ""},
+                  (const char *const[]){"2000-01", "2000-04", "2000-07", "2000-10", NULL}, "date (UTC)");
+    expect_labels((struct axis){AXIS_DATE, 0, 7258118400, 0, 1, "date", ""},
+                  (const char *const[]){"1970", NULL}, "date (UTC)");
+    expect_labels((struct axis){AXIS_DATE, 1790000000, 1790010000, 0, 1, "date", ""},
+                  (const char *const[]){"09-21 15:00", NULL}, "date (UTC)");
     expect_labels((struct axis){AXIS_LOG, 1000, 1e6, 0, 1, "size", ""},
                   (const char *const[]){"1 k", "10 k", "100 k", "1 M", NULL}, "size");
 }

@@ -1,4 +1,5 @@
-/* Tests that SVG has escaped texts and only finite coordinates, and that the code of series can be read back. */
+/* Tests that SVG has escaped texts and only finite coordinates, and that the code of series can be read back.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

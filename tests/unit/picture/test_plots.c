@@ -1,4 +1,5 @@
-/* Tests that crossings of sweeps are found with their range, and that plots draw unknown values as unknown. */
+/* Tests that crossings of sweeps are found with their range, and that plots draw unknown values as unknown.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

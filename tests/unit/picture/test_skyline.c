@@ -138,7 +138,7 @@ static double chance(void) /* in [0, 1) */
     return (double)(seed >> 11) * 0x1p-53;
 }
 
-/* What a random channel has. */
+/* True figures of a random channel. */
 struct truth {
     double joules;    /* within the record */
     double max_watts; /* of the covered steps */

@@ -1,9 +1,9 @@
-/* Tests how often comparisons are wrong: of a command with itself, of equivalent commands, of many metrics, and
- * whether the stated number of blocks sees a difference of 2 %.
+/* Tests how often comparisons are wrong: of a command with itself, of equivalent commands, of many
+ * metrics, and whether the stated number of blocks sees a difference of 2 %.
  *
- * With 20000 comparisons, 4.9 standard errors of a rate of 5 % are 0.76 %, and of 80 % 1.4 %. So if a true rate
- * is from 4.3 % to 5.7 %, a fresh seed fails the bounds 3.5 % and 6.5 % with a probability below 10^-6.
- * JOULE_TEST_FULL=1 makes ten times as many comparisons. */
+ * With 20000 comparisons, 4.9 standard errors of a rate of 5 % are 0.76 %, and of 80 % 1.4 %. So if a
+ * true rate is from 4.3 % to 5.7 %, a fresh seed fails the bounds 3.5 % and 6.5 % with a probability
+ * below 10^-6. JOULE_TEST_FULL=1 makes ten times as many comparisons. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -132,8 +132,8 @@ static void test_a_command_rarely_differs_from_itself_with_a_fresh_seed(void **s
             check_same(&same_cases[k], seed + k, simulation_is_full() ? 10 * REPETITIONS : REPETITIONS);
 }
 
-/* Slow runs are as likely on both sides, so the mean log ratio is the true one. They make intervals wider than
- * necessary. */
+/* Slow runs are as likely on both sides, so the mean log ratio is the true one. They make intervals wider
+ * than necessary. */
 static void test_intervals_cover_the_true_ratio(void **state)
 {
     (void)state;

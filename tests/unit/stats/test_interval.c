@@ -1,5 +1,6 @@
-/* Tests intervals against SciPy 1.17, and how often they cover the true value. The table `cases` states where
- * a method does not reach 93 % to 97 %. JOULE_TEST_FULL=1 uses more samples and a fresh seed for each method. */
+/* Tests intervals against SciPy 1.17, and how often they cover the true value. The table `cases` states
+ * where a method does not reach 93 % to 97 %. JOULE_TEST_FULL=1 uses more samples and a fresh seed for
+ * each method. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -152,7 +153,8 @@ static const struct coverage {
     {BOOTSTRAP_MEAN, SIMULATED_SLOW_RUNS, 80, 0.88, 0.95, false},
 };
 
-/* Checks one case. A fresh seed needs the full number of repetitions: 4.9 standard errors are then 0.75 %. */
+/* Checks one case. A fresh seed needs the full number of repetitions: 4.9 standard errors are then 0.75
+ * %. */
 static void check_coverage(const struct coverage *c, bool is_full, uint64_t seed)
 {
     char what[80];
