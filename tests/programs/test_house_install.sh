@@ -143,7 +143,7 @@ fi
 
 # Examples are built with exactly the commands that they and the guide contain.
 mkdir "$work/examples"
-cp examples/*.c "$work/examples"
+cp -r examples/. "$work/examples"
 commands=$(sed -n 's/^\( \*\|   \) *\(cc [^&]* -o [a-z_]*\).*/\2/p' examples/*.c docs/guide.md)
 examples=(examples/*.c)
 [[ $(wc -l <<<"$commands") -gt ${#examples[@]} ]] || fail "the guide or an example does not say how to build it"
@@ -151,6 +151,16 @@ while read -r command; do
     [[ $command != *" forge)"* || -e $library/libforge.so ]] || continue
     (cd "$work/examples" && eval "$command") || fail "this does not build: $command"
 done <<<"$commands"
+
+# An example with a folder is built there, by the commands of its sources and of its page.
+for folder in examples/*/; do
+    [[ -e $folder/README.md ]] || continue
+    commands=$(sed -n 's/^\( \*\|   \) *\(cc [^&]* -o [a-z_]*\).*/\2/p' "$folder"*.c "$folder"README.md | sort -u)
+    [[ -n $commands ]] || fail "$folder does not say how to build it"
+    while read -r command; do
+        (cd "$work/$folder" && eval "$command") || fail "this does not build in $folder: $command"
+    done <<<"$commands"
+done
 
 mkdir "$work/consumer"
 cat >"$work/consumer/CMakeLists.txt" <<'END'
