@@ -13,12 +13,16 @@
 #define COVERS_EVERY_NS  NS_PER_S       /* maximum age of a choice of domains */
 #define COVERS_WINDOW_NS (2 * NS_PER_S) /* minimum window from which domains are chosen */
 
+/* Chooses the domains of each group. A choice is kept for COVERS_EVERY_NS. In the first COVERS_EVERY_NS after
+ * new channels appeared, a choice is not kept: a counter is chosen only when it has increased. */
 void collector_choose_covers(struct collector *c, int64_t now_ns)
 {
     size_t channels = meter_channel_count(c->meter);
     int64_t age_ns = now_ns - c->covers_ns;
-    if (c->covers.known && channels == c->covers_channels && age_ns < COVERS_EVERY_NS &&
-        age_ns > -COVERS_EVERY_NS)
+    if (!c->covers.known || channels != c->covers_channels)
+        c->channels_ns = now_ns;
+    else if (age_ns < COVERS_EVERY_NS && age_ns > -COVERS_EVERY_NS &&
+             c->covers_ns - c->channels_ns >= COVERS_EVERY_NS)
         return;
     int64_t from_ns = now_ns - COVERS_WINDOW_NS;
     if (c->swept_ns < from_ns)

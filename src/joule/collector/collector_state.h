@@ -75,6 +75,7 @@ struct collector {
     struct group_covers covers;
     int64_t covers_ns;      /* when the covers were chosen */
     size_t covers_channels; /* number of the meter's channels when the covers were chosen */
+    int64_t channels_ns;    /* when this number last changed */
     struct sweep_energy energy;
     struct tag_state *tags[SESSION_TAGS];
     uint32_t tags_end;              /* 1 + highest tag seen */
