@@ -297,6 +297,32 @@ def default_meter() -> Meter:
     return _DEFAULT[0]
 
 
+_is_ready = False  # the default meter is open in this process
+
+
+def open_default() -> None:
+    """Opens the default meter, and waits up to 0.3 s for the second reading of GPUs, because a region that
+    begins earlier has no energy of them. Returns at once after the first call of a process."""
+    global _is_ready
+    if _is_ready:
+        return
+    _is_ready = True
+    meter, deadline = default_meter(), time.monotonic() + 0.3
+    meter.sample()
+    if any(domain.device.startswith("gpu:") for domain in meter.domains()):
+        while not meter.energy("gpu").is_known and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+
+def _forget() -> None:
+    """A child after fork has another default meter."""
+    global _is_ready
+    _is_ready = False
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
 def devices() -> list[Device]:
     """Returns the devices of this machine. Opens a meter of its own and waits up to 1 s for slow sensors."""
     with Meter(wait_s=1.0, has_devices=True, sources=os.environ.get("JOULE_SOURCES"),

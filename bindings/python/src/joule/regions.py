@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import _native, _sync
 from ._native import fail, library, new_sized, tag_of
 from .measurement import FLAGS, PATIENCE_S
-from .meter import default_meter
+from .meter import default_meter, open_default
 from .quantity import Quantity
 
 __all__ = ["Region", "RegionResult", "begin", "end", "region"]
@@ -90,7 +90,7 @@ class Region(_Edges):
     def __init__(self, name: str, devices: str = "all") -> None:
         if devices not in FLAGS:
             raise ValueError(f"devices is {devices!r}, but must be one of {', '.join(FLAGS)}")
-        default_meter()
+        open_default()
         if devices == "gpu":
             _sync.synchronise()
         self.name = name
@@ -143,7 +143,7 @@ class OpenRegion:
 
 def begin(name: str, devices: str = "all") -> OpenRegion:
     """Begins a region and returns it; end() ends it."""
-    default_meter()
+    open_default()
     return OpenRegion(tag_of(name), FLAGS[devices])
 
 
