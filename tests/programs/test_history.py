@@ -30,9 +30,10 @@ class History(bench_support.BenchTest):
 
     def test_killed_writer_leaves_a_sound_database(self):
         order = random.Random(22)
-        log = os.path.join(self.folder.name, "log")
         self.joule("bench", "-r", "2", "--", "true")
-        for _ in range(MOMENTS):
+        for moment in range(MOMENTS):
+            # The command of a killed benchmark may write later, so each benchmark has its own log.
+            log = os.path.join(self.folder.name, f"log{moment}")
             before = self.check_database()
             open(log, "w", encoding="utf-8").close()
             program = subprocess.Popen([JOULE, "bench", "--db", self.database, "--warmup", "none", "-r", "5000", "--",
