@@ -4,36 +4,15 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/crc32.h"
 #include "joule/picture/skyline_phases.h"
 #include "joule/picture/skyline_record.h"
-#include "joule/record/record_format.h"
+#include "record_checksums.h"
 
 #define TEXT_SIZE (1 << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char page[TEXT_SIZE];
-
-static void store_u32(uint8_t *at, uint32_t value)
-{
-    memcpy(at, &value, 4);
-}
-
-/* Corrects the checksums so that the fuzzer reaches the contents. */
-static void mend(uint8_t *bytes, size_t size)
-{
-    for (size_t at = RECORD_HEADER_SIZE; at + RECORD_BLOCK_SIZE <= size;) {
-        uint32_t length;
-        memcpy(&length, bytes + at + 4, 4);
-        if (length > size - at - RECORD_BLOCK_SIZE)
-            length = (uint32_t)(size - at - RECORD_BLOCK_SIZE);
-        store_u32(bytes + at + 4, length);
-        store_u32(bytes + at + 8, crc32_bytes(bytes + at + RECORD_BLOCK_SIZE, length));
-        store_u32(bytes + at + 12, crc32_bytes(bytes + at, 12));
-        at += RECORD_BLOCK_SIZE + length;
-    }
-}
 
 static void check_drawing(const struct skyline *skyline, const struct skyline_view *view)
 {
@@ -89,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     uint8_t *copy = malloc(size);
     memcpy(copy, data + 1, size - 1);
-    mend(copy, size - 1);
+    correct_checksums(copy, size - 1);
     struct record record;
     if (record_parse(copy, size - 1, &record, NULL) == JOULE_OK) {
         const char **names = malloc((record.name_count + 1) * sizeof *names);
