@@ -32,6 +32,27 @@ void text_add_bytes(struct text *text, const char *bytes, size_t count)
     text->length += count;
 }
 
+void text_add_markup(struct text *text, const char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        switch (bytes[i]) {
+        case '&':
+            text_add(text, "&amp;");
+            break;
+        case '<':
+            text_add(text, "&lt;");
+            break;
+        case '>':
+            text_add(text, "&gt;");
+            break;
+        case '"':
+            text_add(text, "&quot;");
+            break;
+        default:
+            text_add_bytes(text, &bytes[i], 1);
+        }
+}
+
 void text_add(struct text *text, const char *string)
 {
     text_add_bytes(text, string, strlen(string));

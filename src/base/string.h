@@ -22,6 +22,8 @@ void text_init(struct text *text, char *buffer, size_t size);
 /* Append a string, `count` bytes, or formatted text (in the C locale). */
 void text_add(struct text *text, const char *string);
 void text_add_bytes(struct text *text, const char *bytes, size_t count);
+/* Adds bytes as text of HTML, XML or an attribute in double quotes: escapes & < > and ". */
+void text_add_markup(struct text *text, const char *bytes, size_t count);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends a finite double in the shortest form that reads back equal, with '.' in all locales. */
 void text_add_double(struct text *text, double value);

@@ -161,27 +161,6 @@ static bool gather(struct step_page *page, forge_instance *instance)
 
 /* --- printing ------------------------------------------------------------------------------------------- */
 
-static void add_escaped(struct text *out, const char *string, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        switch (string[i]) {
-        case '&':
-            text_add(out, "&amp;");
-            break;
-        case '<':
-            text_add(out, "&lt;");
-            break;
-        case '>':
-            text_add(out, "&gt;");
-            break;
-        case '"':
-            text_add(out, "&quot;");
-            break;
-        default:
-            text_add_bytes(out, &string[i], 1);
-        }
-}
-
 static void add_amount(struct text *out, double value, joule_dimension dimension)
 {
     char text[32];
@@ -210,9 +189,9 @@ static void print_row(const struct step_page *page, const struct row *row, struc
     forge_shape_format(&f->shape, shape, sizeof shape);
     text_printf(out, "<tr><td><i class=\"dot p%d\"></i>%s<td>", (int)f->phase % PHASES,
                 forge_phase_name(f->phase));
-    add_escaped(out, f->op, strlen(f->op));
+    text_add_markup(out, f->op, strlen(f->op));
     text_printf(out, "<td>%s%s<td>", forge_dtype_name(f->dtype), shape);
-    add_escaped(out, f->kernel, strlen(f->kernel));
+    text_add_markup(out, f->kernel, strlen(f->kernel));
     text_add(out, "<td>");
     add_amount(out, seconds, JOULE_DIMENSION_TIME);
     if (f->flop > 0 && seconds > 0)
@@ -270,7 +249,7 @@ static void print_module(const struct step_page *page, size_t number, bool is_op
     double all_s = page->modules[0].share.seconds;
     text_printf(out, "<details%s><summary><b>", is_open ? " open" : "");
     if (module->name_length)
-        add_escaped(out, module->name, module->name_length);
+        text_add_markup(out, module->name, module->name_length);
     else
         text_add(out, "step");
     text_add(out, "</b>");
@@ -328,9 +307,9 @@ static void print_page(const void *context, struct text *out)
     const struct step_page *page = context;
     text_add(out, head);
     text_add(out, "<title>");
-    add_escaped(out, page->title, strlen(page->title));
+    text_add_markup(out, page->title, strlen(page->title));
     text_add(out, "</title><h1>");
-    add_escaped(out, page->title, strlen(page->title));
+    text_add_markup(out, page->title, strlen(page->title));
     text_printf(out, "</h1><p>%zu launches, ", page->row_count);
     add_amount(out, page->modules[0].share.seconds, JOULE_DIMENSION_TIME);
     text_add(out, " and ");

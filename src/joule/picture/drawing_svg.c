@@ -1,31 +1,14 @@
 /* joule/picture/drawing_svg.c - writes a drawing as SVG.
  *
  * Colours are attributes, so that any viewer shows the light mode. Viewers with CSS also follow the dark
- * mode, because rules of a style sheet have precedence over attributes.
- * */
+ * mode, because rules of a style sheet have precedence over attributes. */
 #include <math.h>
+#include <string.h>
 #include "joule/picture/drawing.h"
 
 static void add_escaped(struct text *out, const char *text)
 {
-    for (; *text; text++) {
-        switch (*text) {
-        case '<':
-            text_add(out, "&lt;");
-            break;
-        case '>':
-            text_add(out, "&gt;");
-            break;
-        case '&':
-            text_add(out, "&amp;");
-            break;
-        case '"':
-            text_add(out, "&quot;");
-            break;
-        default:
-            text_add_bytes(out, text, 1);
-        }
-    }
+    text_add_markup(out, text, strlen(text));
 }
 
 /* Adds a coordinate with at most two decimals. Much faster than text_printf, and without locale. */
