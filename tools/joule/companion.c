@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/string.h"
@@ -23,14 +22,25 @@ void companion_become(const char *subcommand, const char *name, char **argv)
         complain(subcommand, "cannot start %s: %s", path, strerror(errno));
 }
 
-int companion_main(int argc, char **argv)
+/* Replaces this process by `program`, or by joule-NAME if it is NULL, where NAME is argv[0]. */
+static int become(const char *program, char **argv)
 {
-    (void)argc;
     char name[64];
     const char *subcommand = argv[0];
     string_print(name, sizeof name, "joule-%s", subcommand);
     argv[0] = name; /* the name that ps shows */
-    bool is_of_bench = strcmp(subcommand, "compare") == 0 || strcmp(subcommand, "history") == 0;
-    companion_become(subcommand, is_of_bench ? "joule-bench" : name, argv);
+    companion_become(subcommand, program ? program : name, argv);
     return EXIT_OWN_FAILURE;
+}
+
+int companion_main(int argc, char **argv)
+{
+    (void)argc;
+    return become(NULL, argv);
+}
+
+int companion_bench_main(int argc, char **argv)
+{
+    (void)argc;
+    return become("joule-bench", argv);
 }

@@ -12,9 +12,10 @@
 /* Replaces this process by the program `name` of libexec/joule. If the program cannot be started, prints a
  * message and returns. */
 void companion_become(const char *subcommand, const char *name, char **argv);
-/* A subcommand that replaces this process by joule-NAME, where NAME is argv[0], with the same arguments. The
- * subcommands compare and history are also in joule-bench, which gets the name joule-NAME as argv[0].
+/* A subcommand that replaces this process by joule-NAME, where NAME is argv[0], with the same arguments.
  * Returns EXIT_OWN_FAILURE after a message if the program cannot be started. */
 int companion_main(int argc, char **argv);
+/* Like companion_main, for a subcommand of joule-bench, which gets the name joule-NAME as argv[0]. */
+int companion_bench_main(int argc, char **argv);
 
 #endif
