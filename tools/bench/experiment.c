@@ -15,14 +15,12 @@
 #include "progress.h"
 #include "summary.h"
 
-#define LEVEL             0.95
-#define AUTO_WARM_UPS     10   /* most automatic warm-up runs of a command */
-#define AUTO_WARM_UP_S    5    /* time after which a command is warm, also if its power is not steady */
-#define MAX_TIMED_WARM_UP 1000 /* most warm-up runs of a command in a given time */
-#define STEADY_TOLERANCE  0.02 /* relative change of power during the warm-up */
-#define BAND_CELSIUS      1.0  /* runs begin at most this much above the start temperature */
-#define COOL_SLEEP_S      0.25
-#define FIXED_PAUSE_S     1 /* cool-down without a readable temperature, at most */
+#define AUTO_WARM_UPS    10   /* most automatic warm-up runs of a command */
+#define AUTO_WARM_UP_S   5    /* time after which a command is warm, also if its power is not steady */
+#define STEADY_TOLERANCE 0.02 /* relative change of power during the warm-up */
+#define BAND_CELSIUS     1.0  /* runs begin at most this much above the start temperature */
+#define COOL_SLEEP_S     0.25
+#define FIXED_PAUSE_S    1 /* cool-down without a readable temperature, at most */
 
 /* --- one run -------------------------------------------------------------------------------------------- */
 
@@ -156,7 +154,7 @@ static bool is_steady(const struct experiment *e, const struct variant *v)
     size_t count = 0;
     for (size_t i = 0; i < v->runs.count && count < AUTO_WARM_UPS; i++)
         watts[count++] = run_metric(&v->runs.items[i], e->basis, METRIC_POWER);
-    struct drift drift = drift_fit(watts, count, LEVEL);
+    struct drift drift = drift_fit(watts, count, BENCH_LEVEL);
     return drift_judge(&drift, STEADY_TOLERANCE * fabs(drift.mean)) == STEADINESS_STEADY;
 }
 
@@ -168,7 +166,7 @@ static bool is_warm(struct experiment *e, const struct variant *v, int64_t begin
     size_t done = v->runs.count;
     double time_s = clock_seconds(clock_now_ns() - begin_ns);
     if (s->warm_up_s > 0)
-        return time_s >= s->warm_up_s || done >= MAX_TIMED_WARM_UP;
+        return time_s >= s->warm_up_s || done >= MAX_WARM_UPS;
     if (s->warm_ups != WARM_UP_AUTOMATIC)
         return done >= s->warm_ups;
     if (done == 0)
@@ -221,7 +219,7 @@ static size_t blocks_of(const struct experiment *e, const struct variant *v, dou
     bool is_pair = v->reference != (size_t)(v - e->variants);
     struct stop_rule rule = {.half_width = e->settings->target,
                              .is_relative = !is_pair,
-                             .level = LEVEL,
+                             .level = BENCH_LEVEL,
                              .min_runs = e->settings->min_runs,
                              .max_runs = e->settings->max_runs};
     size_t count =

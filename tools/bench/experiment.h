@@ -12,6 +12,9 @@
 #include "settings.h"
 #include "store.h"
 
+#define BENCH_LEVEL  0.95 /* of all intervals and tests */
+#define MAX_WARM_UPS 1000 /* most warm-up runs of a command */
+
 /* A command with its runs. */
 struct variant {
     const char *name, *command; /* texts for people */

@@ -14,7 +14,6 @@
 #include "experiment.h"
 
 #define MAX_VARIANTS 256
-#define MAX_WARM_UPS 1000 /* see experiment.c */
 
 /* --- variants ------------------------------------------------------------------------------------------- */
 

@@ -34,7 +34,7 @@ static void add_figure(struct json *json, const char *key, const struct figure *
 static void add_conversion(struct json *json, const struct experiment *e, const struct variant *v)
 {
     const struct conversion *c = &e->settings->conversion;
-    double joules = summary_figure(e, v, e->basis, METRIC_ENERGY).mean.value;
+    double joules = summary_figure(v, e->basis, METRIC_ENERGY).mean.value;
     const struct interval range = {0, conversion_grams(c, joules, c->low),
                                    conversion_grams(c, joules, c->high)};
     json_open(json, "conversion", '{');
@@ -53,10 +53,10 @@ static void add_variant(struct json *json, const struct experiment *e, const str
 {
     struct figure figures[METRICS];
     for (enum metric m = 0; m < METRICS; m++)
-        figures[m] = summary_full_figure(e, v, e->basis, m);
-    struct figure gross = summary_full_figure(e, v, BASIS_GROSS, METRIC_ENERGY);
-    struct figure net = summary_full_figure(e, v, BASIS_NET, METRIC_ENERGY);
-    struct figure command = summary_full_figure(e, v, BASIS_COMMAND, METRIC_ENERGY);
+        figures[m] = summary_full_figure(v, e->basis, m);
+    struct figure gross = summary_full_figure(v, BASIS_GROSS, METRIC_ENERGY);
+    struct figure net = summary_full_figure(v, BASIS_NET, METRIC_ENERGY);
+    struct figure command = summary_full_figure(v, BASIS_COMMAND, METRIC_ENERGY);
     struct figure speed = summary_work(e, v, true), efficiency = summary_work(e, v, false);
     json_open(json, NULL, '{');
     json_string(json, "name", v->name);

@@ -15,7 +15,7 @@ static const char *const units[] = {"J", "s", "W"};
 
 static struct plot_value value_of(const struct experiment *e, size_t variant, enum metric metric)
 {
-    struct figure f = summary_figure(e, &e->variants[variant], e->basis, metric);
+    struct figure f = summary_figure(&e->variants[variant], e->basis, metric);
     return (struct plot_value){f.mean.value, f.mean.low, f.mean.high};
 }
 

@@ -107,7 +107,7 @@ static void add_work(struct text *out, const struct experiment *e, const struct 
 static void add_conversion(struct text *out, const struct experiment *e, const struct variant *v)
 {
     const struct conversion *c = &e->settings->conversion;
-    double joules = summary_figure(e, v, e->basis, METRIC_ENERGY).mean.value;
+    double joules = summary_figure(v, e->basis, METRIC_ENERGY).mean.value;
     if (!isnan(c->grams_per_kwh)) {
         text_printf(out, "  CO2e per run %.3g g", conversion_grams(c, joules, c->grams_per_kwh));
         if (c->low < c->high)
@@ -135,15 +135,15 @@ static void add_command(struct text *out, const struct experiment *e, const stru
     text_add(
         out,
         "                mean        95 % interval           sd        median      bootstrap interval\n");
-    struct figure energy = summary_full_figure(e, v, e->basis, METRIC_ENERGY);
-    struct figure power = summary_full_figure(e, v, e->basis, METRIC_POWER);
-    struct figure time = summary_full_figure(e, v, e->basis, METRIC_TIME);
+    struct figure energy = summary_full_figure(v, e->basis, METRIC_ENERGY);
+    struct figure power = summary_full_figure(v, e->basis, METRIC_POWER);
+    struct figure time = summary_full_figure(v, e->basis, METRIC_TIME);
     add_figure(out, "energy", METRIC_ENERGY, &energy);
     if (e->basis == BASIS_NET || e->basis == BASIS_COMMAND) {
-        struct figure gross = summary_full_figure(e, v, BASIS_GROSS, METRIC_ENERGY);
+        struct figure gross = summary_full_figure(v, BASIS_GROSS, METRIC_ENERGY);
         add_figure(out, e->basis == BASIS_NET ? "gross" : "machine", METRIC_ENERGY, &gross);
     } else if (e->basis == BASIS_GROSS) {
-        struct figure own = summary_full_figure(e, v, BASIS_COMMAND, METRIC_ENERGY);
+        struct figure own = summary_full_figure(v, BASIS_COMMAND, METRIC_ENERGY);
         add_figure(out, "command", METRIC_ENERGY, &own);
     }
     add_figure(out, "time", METRIC_TIME, &time);

@@ -22,7 +22,7 @@ void progress_show(const struct experiment *e, const struct variant *variant)
         return;
     text_init(&out, buffer, sizeof buffer);
     bool is_warm_up = variant->runs.items[variant->runs.count - 1].is_warm_up;
-    struct figure energy = summary_figure(e, variant, e->basis, METRIC_ENERGY);
+    struct figure energy = summary_figure(variant, e->basis, METRIC_ENERGY);
     joule_format(energy.mean.value, JOULE_DIMENSION_ENERGY, 4, value, sizeof value);
     if (is_warm_up) {
         text_printf(&out, "warm-up %zu of %.40s", variant->runs.count, variant->name);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEVEL 0.95
 #define POWER 0.8 /* probability with which the stated number of blocks shows a difference */
 
 /* --- figures of one command ----------------------------------------------------------------------------- */
@@ -23,7 +22,7 @@ static struct figure describe(double *values, size_t count, bool is_full)
 {
     struct figure figure = unknown_figure();
     figure.count = count;
-    figure.mean = interval_mean(values, count, LEVEL);
+    figure.mean = interval_mean(values, count, BENCH_LEVEL);
     struct sample_summary sample = sample_summarize(values, count, values + count);
     figure.sd = sample.sd;
     figure.min = sample.min;
@@ -34,7 +33,7 @@ static struct figure describe(double *values, size_t count, bool is_full)
                           : NULL;
     if (scratch) {
         struct generator generator = {.state = 1};
-        struct interval_bootstrap how = {.level = LEVEL,
+        struct interval_bootstrap how = {.level = BENCH_LEVEL,
                                          .resamples = INTERVAL_RESAMPLES,
                                          .generator = &generator,
                                          .figure = INTERVAL_MEAN};
@@ -56,17 +55,13 @@ static struct figure make_figure(const struct variant *v, enum basis basis, enum
     return figure;
 }
 
-struct figure summary_figure(const struct experiment *e, const struct variant *v, enum basis basis,
-                             enum metric metric)
+struct figure summary_figure(const struct variant *v, enum basis basis, enum metric metric)
 {
-    (void)e;
     return make_figure(v, basis, metric, false);
 }
 
-struct figure summary_full_figure(const struct experiment *e, const struct variant *v, enum basis basis,
-                                  enum metric metric)
+struct figure summary_full_figure(const struct variant *v, enum basis basis, enum metric metric)
 {
-    (void)e;
     return make_figure(v, basis, metric, true);
 }
 
@@ -89,13 +84,13 @@ struct figure summary_work(const struct experiment *e, const struct variant *v, 
 double summary_common_error(const struct experiment *e, const struct variant *v)
 {
     double sd = run_list_mean(&v->runs, offsetof(struct run, common_sd));
-    return sd / fabs(summary_figure(e, v, e->basis, METRIC_ENERGY).mean.value);
+    return sd / fabs(summary_figure(v, e->basis, METRIC_ENERGY).mean.value);
 }
 
 double summary_own_error(const struct experiment *e, const struct variant *v)
 {
     double sd = run_list_mean(&v->runs, offsetof(struct run, own_sd));
-    return sd / fabs(summary_figure(e, v, e->basis, METRIC_ENERGY).mean.value);
+    return sd / fabs(summary_figure(v, e->basis, METRIC_ENERGY).mean.value);
 }
 
 size_t summary_rejected_count(const struct variant *v)
@@ -116,7 +111,7 @@ size_t summary_warm_up_count(const struct variant *v)
 
 void summary_store(struct experiment *e, struct variant *v)
 {
-    struct figure energy = summary_figure(e, v, e->basis, METRIC_ENERGY);
+    struct figure energy = summary_figure(v, e->basis, METRIC_ENERGY);
     struct stored_benchmark *b = &v->stored;
     b->kind = e->settings->subject;
     b->name = v->name;
@@ -133,7 +128,7 @@ void summary_store(struct experiment *e, struct variant *v)
     b->joules_low = energy.mean.low;
     b->joules_high = energy.mean.high;
     b->seconds = run_list_mean(&v->runs, offsetof(struct run, seconds));
-    b->watts = summary_figure(e, v, e->basis, METRIC_POWER).mean.value;
+    b->watts = summary_figure(v, e->basis, METRIC_POWER).mean.value;
     b->work = run_list_mean(&v->runs, offsetof(struct run, work));
     b->work_unit = e->settings->work.unit[0] ? e->settings->work.unit : NULL;
 }
@@ -187,7 +182,7 @@ static bool correct_all(struct comparison *comparisons, size_t count, const stru
 
 struct comparison *summary_compare(const struct experiment *e, size_t *out_count)
 {
-    const struct ratio_rule rule = {.level = LEVEL, .margin = e->settings->margin};
+    const struct ratio_rule rule = {.level = BENCH_LEVEL, .margin = e->settings->margin};
     size_t size = values_size(e), count = 0;
     struct comparison *comparisons = calloc(e->count + 1, sizeof *comparisons);
     double *values = calloc(2 * size, sizeof *values);
@@ -199,7 +194,8 @@ struct comparison *summary_compare(const struct experiment *e, size_t *out_count
         c->variant = v;
         for (enum metric m = 0; m < METRICS; m++) {
             c->ratios[m] = compare_metric(e, v, m, &rule, values, size, &c->block_count);
-            c->blocks_needed[m] = ratio_blocks_needed(c->ratios[m].log_sd, c->ratios[m].value, LEVEL, POWER);
+            c->blocks_needed[m] =
+                ratio_blocks_needed(c->ratios[m].log_sd, c->ratios[m].value, BENCH_LEVEL, POWER);
         }
     }
     bool done = comparisons && values && correct_all(comparisons, count, &rule);
@@ -215,7 +211,7 @@ struct comparison *summary_compare(const struct experiment *e, size_t *out_count
 struct ratio summary_ratio_for_checks(const struct experiment *e, const struct comparison *c,
                                       enum metric metric, size_t check_count)
 {
-    const struct ratio_rule rule = {.level = 1 - (1 - LEVEL) / (double)check_count};
+    const struct ratio_rule rule = {.level = 1 - (1 - BENCH_LEVEL) / (double)check_count};
     struct ratio ratio = {.value = NAN, .low = NAN, .high = NAN};
     size_t size = values_size(e), count;
     double *values = calloc(2 * size, sizeof *values);

@@ -17,11 +17,9 @@ struct figure {
 };
 
 /* Returns a metric's mean and scatter. */
-struct figure summary_figure(const struct experiment *e, const struct variant *v, enum basis basis,
-                             enum metric metric);
+struct figure summary_figure(const struct variant *v, enum basis basis, enum metric metric);
 /* Like summary_figure, with median and bootstrap intervals. */
-struct figure summary_full_figure(const struct experiment *e, const struct variant *v, enum basis basis,
-                                  enum metric metric);
+struct figure summary_full_figure(const struct variant *v, enum basis basis, enum metric metric);
 /* Returns work per joule (per_second: per second) with its interval; unknown without work. */
 struct figure summary_work(const struct experiment *e, const struct variant *v, bool per_second);
 /* Returns the error common to all runs, relative to the mean energy: one standard deviation. */
