@@ -274,11 +274,24 @@ class Interrupts(unittest.TestCase):
                         text += os.read(read_end, 1000).decode()
                 else:
                     wait_until(lambda: sleepless(process.pid), "the work")
-                process.send_signal(signal.SIGINT)
-                errors = process.communicate(timeout=PATIENCE_S)[1]
+                errors = interrupt(process)
                 os.close(read_end)
                 self.assertEqual(process.returncode, INTERRUPTED, errors)
                 self.assertIn(f"{name}: interrupted", errors)
+
+
+def interrupt(process):
+    """Ends a program by SIGINT; returns what it wrote to stderr. One signal must be enough, except under the thread
+    sanitizer: its runtime of gcc 12 keeps a signal for later, and in about 1 of 30 runs never delivers it."""
+    if sanitizer_of(process.args[0]) == "thread":
+        for _ in range(PATIENCE_S - 1):
+            process.send_signal(signal.SIGINT)
+            try:
+                return process.communicate(timeout=1)[1]
+            except subprocess.TimeoutExpired:
+                pass
+    process.send_signal(signal.SIGINT)
+    return process.communicate(timeout=PATIENCE_S)[1]
 
 
 def sleepless(pid):
