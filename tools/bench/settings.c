@@ -114,17 +114,18 @@ static bool read_percent(const struct settings *s, const char *option, const cha
 
 static bool read_warm_up(struct settings *s, const char *text)
 {
-    uint64_t runs;
+    uint64_t runs = 0;
     joule_error error;
     s->warm_ups = WARM_UP_AUTOMATIC;
     if (!text || strcmp(text, "auto") == 0)
         return true;
-    if (strcmp(text, "none") == 0 || (string_to_u64(text, 10, &runs) && runs <= 1000)) {
-        s->warm_ups = strcmp(text, "none") == 0 ? 0 : (uint32_t)runs;
+    bool is_count = strcmp(text, "none") == 0 || string_to_u64(text, 10, &runs);
+    if (is_count && runs <= 1000) {
+        s->warm_ups = (uint32_t)runs;
         return true;
     }
-    if (!string_to_u64(text, 10, &runs) &&
-        joule_parse(text, JOULE_DIMENSION_TIME, &s->warm_up_s, &error) == JOULE_OK && s->warm_up_s > 0)
+    if (!is_count && joule_parse(text, JOULE_DIMENSION_TIME, &s->warm_up_s, &error) == JOULE_OK &&
+        s->warm_up_s > 0)
         return true;
     complain(s->subject,
              "--warmup takes a number of runs up to 1000, a time such as 10s, 'none' or 'auto', not '%s'",

@@ -184,7 +184,7 @@ static void make_linear(struct maker *m, struct arguments *a)
     bool is_rounded = (maker_below(m, 8) == 0) != (unit > 1);
     if (m->purpose != CASE_VALUE)
         is_rounded = unit > 1;
-    if (is_rounded && unit == 1)
+    if (is_rounded && unit <= 1)
         unit = forge_dtype_block_elements(FORGE_Q8_0);
     int64_t rows = maker_size(m, 20, 512), in = size_in_units(m, unit, 1200, 2048);
     int64_t out = maker_size(m, 50, 2048);

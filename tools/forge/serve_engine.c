@@ -184,7 +184,7 @@ static void pass_events(struct server *server, struct active *active)
     joule_error failure = {0};
     while (forge_engine_next(server->language.engine, &event) == JOULE_OK) {
         size_t i = find(active, event.request);
-        if (i == active->count)
+        if (!active->list || i == active->count)
             continue;
         struct choice *choice = active->list[i];
         if (event.token >= 0)

@@ -113,9 +113,10 @@ void reply_free(struct reply *reply)
         return;
     if (reply->job)
         job_cancel_all(reply->job);
-    for (size_t i = 0; reply->answers && i < reply->job->count; i++)
+    size_t count = reply->job ? reply->job->count : 0;
+    for (size_t i = 0; reply->answers && i < count; i++)
         reply_text_end(&reply->answers[i]);
-    for (size_t i = 0; reply->taken && i < reply->job->count; i++)
+    for (size_t i = 0; reply->taken && i < count; i++)
         token_events_free(&reply->taken[i]);
     job_release(reply->job);
     free(reply->answers);

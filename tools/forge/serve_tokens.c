@@ -159,7 +159,9 @@ bool tokens_of_template(const struct server *server, char *text, struct arena *a
 {
     size_t capacity = capacity_for(strlen(text), server->max_length) + 1, count = 1;
     int32_t *tokens = arena_alloc(arena, capacity * sizeof *tokens); /* the first element is for BOS */
-    bool is_ok = tokens != NULL || failure_set_no_memory(failure);
+    if (!tokens)
+        return failure_set_no_memory(failure);
+    bool is_ok = true;
     while (is_ok && text) {
         char *mark = strstr(text, MARK);
         is_ok = append(server, text, mark ? (size_t)(mark - text) : strlen(text), FORGE_TOKENIZE_READ_CONTROL,

@@ -145,7 +145,8 @@ static void unpack_q6_k(const struct q6_k_block *block, double out[K_BLOCK_ELEME
         struct q6_k_place at = q6_k_place(i);
         int quant = (block->low[at.low] >> at.low_shift & 15) | (block->high[at.high] >> at.high_shift & 3)
                                                                     << 4;
-        out[i] = scale * block->scales[i / Q6_K_GROUP] * (quant - 32);
+        int group = i / Q6_K_GROUP;
+        out[i] = scale * block->scales[group] * (quant - 32);
     }
 }
 
@@ -162,7 +163,8 @@ static void pack_q6_k(const double values[K_BLOCK_ELEMENTS], struct q6_k_block *
         block->scales[g] = (int8_t)quantise(largest[g] / 31, scale, 0, 127);
     for (int i = 0; i < K_BLOCK_ELEMENTS; i++) {
         struct q6_k_place at = q6_k_place(i);
-        int quant = 32 + quantise(values[i], scale * block->scales[i / Q6_K_GROUP], -32, 31);
+        int group = i / Q6_K_GROUP;
+        int quant = 32 + quantise(values[i], scale * block->scales[group], -32, 31);
         block->low[at.low] |= (uint8_t)((quant & 15) << at.low_shift);
         block->high[at.high] |= (uint8_t)(quant >> 4 << at.high_shift);
     }

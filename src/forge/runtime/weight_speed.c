@@ -130,9 +130,10 @@ static joule_status measure(struct trial *t, forge_dtype dtype, forge_weight_spe
     bool is_exact = forge_dtype_block_elements(dtype) > 1;
     out->is_repacked =
         t->copy && (!is_exact || out->repacked_bytes_per_s >= MIN_GAIN * out->mapped_bytes_per_s);
-    status = trial_bind(t, dtype, ROWS, t->columns / SLICE, out->is_repacked, &bound);
+    size_t columns = t->columns / SLICE;
+    status = trial_bind(t, dtype, ROWS, columns, out->is_repacked, &bound);
     if (status == JOULE_OK)
-        out->flop_per_s = 2.0 * ROWS * DEPTH * (double)(t->columns / SLICE) / shortest_s(t->device, &bound);
+        out->flop_per_s = 2.0 * ROWS * DEPTH * (double)columns / shortest_s(t->device, &bound);
     return status;
 }
 

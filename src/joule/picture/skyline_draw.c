@@ -186,7 +186,7 @@ static void draw_outline(struct drawing *drawing, const struct panel *panel, dou
         tops[i] = skyline->columns[i].max_watts;
     }
     draw_band(drawing, panel, bottoms, tops, (struct paint){.fill = COLOUR_INK, .fill_opacity = 0.22});
-    struct point *points = malloc(2 * skyline->column_count * sizeof *points);
+    struct point *points = malloc((2 * skyline->column_count + 1) * sizeof *points);
     size_t count = 0;
     for (size_t i = 0; points && i <= skyline->column_count; i++) {
         double watts = i < skyline->column_count ? skyline_watts(skyline, -1, i) : NAN;
@@ -302,7 +302,9 @@ static void draw_marks(struct drawing *drawing, const struct panel *panel)
 static void draw_panel(struct drawing *drawing, const struct panel *panel)
 {
     size_t count = panel->skyline->column_count;
-    double *bottoms = malloc(count * sizeof *bottoms), *tops = malloc(count * sizeof *tops);
+    if (count == 0)
+        return;
+    double *bottoms = calloc(count, sizeof *bottoms), *tops = calloc(count, sizeof *tops);
     struct plot_frame with_rows = panel->frame;
     with_rows.bottom += (double)panel->skyline->row_count * ROW_HEIGHT + (panel->skyline->row_count ? 4 : 0);
     axis_draw_y(drawing, &panel->frame, &panel->power);

@@ -234,7 +234,7 @@ static void print_legend(const struct page *page)
             text_add(page->out, "\n");
             at = 0;
         }
-        text_add(page->out, at ? "  " : "  ");
+        text_add(page->out, "  ");
         set_colour(page, layer->colour);
         text_add(page->out, page->terminal->is_unicode ? "\u25a0" : "#");
         set_colour(page, COLOUR_NONE);

@@ -194,6 +194,7 @@ bool change_points_find(const double *values, size_t count, const struct phase_r
         return false;
     double factor = rule->penalty_factor > 0 ? rule->penalty_factor : 1;
     found.penalty = PENALTY * factor * log((double)found.count + 1);
-    found.width = sqrt(2 * found.penalty / (double)(min_count / length));
+    size_t min_blocks = min_count / length;
+    found.width = sqrt(2 * found.penalty / (double)min_blocks);
     return search(&found, arena) && describe(values, count, &found, length, arena, out);
 }

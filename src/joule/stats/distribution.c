@@ -48,8 +48,10 @@ double normal_quantile(double p)
 static double gamma_half_ratio(double x)
 {
     double factor = 1;
-    for (; x < 16; x++)
+    while (x < 16) {
         factor *= x / (x + 0.5);
+        x++;
+    }
     double r = 1 / x, r2 = r * r;
     double series =
         r * (-1.0 / 8 + r2 * (1.0 / 192 + r2 * (-1.0 / 640 + r2 * (17.0 / 14336 - r2 * 31.0 / 18432))));

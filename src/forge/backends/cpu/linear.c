@@ -114,14 +114,14 @@ static size_t line_bytes(size_t count, size_t size)
 size_t linear_shared_bytes(const struct launch *launch)
 {
     struct linear l = linear_of(launch);
-    size_t groups = l.rows * (l.depth / linear_group(l.dtype));
+    size_t group = linear_group(l.dtype), groups = group ? l.rows * (l.depth / group) : 0;
     return line_bytes(l.rows * l.depth, 1) + 2 * line_bytes(groups, 4);
 }
 
 struct rounded linear_rounded(const struct launch *launch, void *shared)
 {
     struct linear l = linear_of(launch);
-    size_t group = linear_group(l.dtype), groups = l.rows * (l.depth / group);
+    size_t group = linear_group(l.dtype), groups = group ? l.rows * (l.depth / group) : 0;
     char *scales = (char *)shared + line_bytes(l.rows * l.depth, 1);
     return (struct rounded){shared, (float *)(void *)scales,
                             (int32_t *)(void *)(scales + line_bytes(groups, 4)), group};

@@ -45,7 +45,7 @@ static void assign_items(struct jinja *jinja, const struct node *target, struct 
     if (items && items->count != count)
         jinja_fail(jinja, JOULE_INVALID, "cannot assign %zu values to %zu names", items->count, count);
     count = 0;
-    for (const struct node *item = target->items; item && !jinja->has_failed; item = item->next)
+    for (const struct node *item = target->items; items && item && !jinja->has_failed; item = item->next)
         assign(jinja, item, items->items[count++]);
 }
 

@@ -70,7 +70,7 @@ joule_status forge_kv_cache_add_sequence(forge_kv_cache *cache, const int32_t *t
         s->table.start = page_pool_hash_start(cache->pool, salt, salt ? strlen(salt) : 0);
         s->length = s->committed = page_table_find(&s->table, tokens, count);
         page_table_truncate(&s->table, s->length); /* the caller may commit other tokens after the prefix */
-        if (s->length > 0)
+        if (tokens && s->length > 0)
             memcpy(s->tokens, tokens, s->length * sizeof *tokens);
         cache->query_tokens += count;
         cache->hit_tokens += s->length;

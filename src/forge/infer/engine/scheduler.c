@@ -159,7 +159,7 @@ static bool plan_running(struct scheduler *s)
         next = at->next;
         while (count > 0 && !page_table_extend(&at->table, at->computed + count)) {
             struct sequence *last = victim(s);
-            next = last == next ? next->next : next;
+            next = next && last == next ? next->next : next;
             count = last == at ? 0 : count; /* sequences after `at` may have a higher priority */
             preempt(s, last);
         }

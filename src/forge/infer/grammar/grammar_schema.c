@@ -306,7 +306,7 @@ static joule_status compile(struct compiler *c, struct grammar **out_grammar)
         status = c->error->status;
     else
         status = draft_finish(&c->draft, start, out_grammar, c->error);
-    if (status == JOULE_OK && !can_begin(*out_grammar)) {
+    if (*out_grammar && !can_begin(*out_grammar)) {
         grammar_free(*out_grammar);
         *out_grammar = NULL;
         schema_fail(c, JOULE_UNSUPPORTED, "more than %d nested alternatives begin at one place",

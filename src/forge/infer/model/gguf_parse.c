@@ -88,7 +88,7 @@ static void take_value(struct gguf *g, struct gguf_value *value)
         const char *count = gguf_take(g, 8, "the size of an array");
         value->count = count ? read_u64(count) : 0;
     }
-    if (g->status != JOULE_OK)
+    if (!type || g->status != JOULE_OK)
         return;
     uint32_t number = read_u32(type);
     if (number >= GGUF_TYPES || number == GGUF_ARRAY) {

@@ -288,7 +288,8 @@ joule_status llama2c_read_vocabulary(struct model_file *file, const char *path, 
                              .padding = -1,
                              .adds_bos = true,
                              .adds_space_prefix = true};
-    status = v->tokens && v->scores && v->types ? JOULE_OK : model_no_memory(path, out_error);
+    if (!v->tokens || !v->scores || !v->types)
+        return model_no_memory(path, out_error);
     for (size_t i = 0; status == JOULE_OK && i < count; i++)
         status = read_token(&r, v, i);
     if (status == JOULE_OK && r.left > 0)

@@ -198,7 +198,9 @@ static joule_status add_tensors(struct reading *r)
     for (size_t i = 0; i < r->shard_count; i++)
         count += r->shards[i].header->entry_count;
     r->file->tensors = arena_alloc(&r->file->arena, count * sizeof *r->file->tensors);
-    joule_status status = r->file->tensors ? JOULE_OK : model_no_memory(r->folder, r->error);
+    if (!r->file->tensors)
+        return model_no_memory(r->folder, r->error);
+    joule_status status = JOULE_OK;
     for (size_t i = 0; status == JOULE_OK && i < r->shard_count; i++)
         for (size_t k = 0; status == JOULE_OK && k < r->shards[i].header->entry_count; k++)
             status = add_tensor(r, &r->shards[i], &r->shards[i].header->entries[k]);

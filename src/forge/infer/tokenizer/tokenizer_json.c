@@ -121,7 +121,7 @@ static joule_status read_scored(struct json_tokenizer *reading, const struct jso
     for (const struct json_value *item = vocab->first; item && status == JOULE_OK; item = item->next, i++) {
         const char *text = json_text_of(item->first);
         double score = text ? json_double_of(item->first->next) : NAN;
-        if (!isfinite(score))
+        if (!text || !isfinite(score))
             return json_tokenizer_fail(reading, JOULE_INVALID, "vocab: token %zu is not a text and a score",
                                        i);
         reading->vocabulary->scores[i] = (float)score;
