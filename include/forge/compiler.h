@@ -34,11 +34,12 @@ typedef struct forge_pass {
 FORGE_API const char *forge_pass_name_at(size_t i);
 
 /* The effect of a pass. FLOP and bytes are the minimum for one run of the graph, computed from the graph's
- * sizes. A multiply-add is 2 FLOP, and each operand is moved once. A composite counts as its body. Operations
- * that only reorder or reshape move nothing. Joules are the additional energy of that work on a running
- * machine. They follow from published joules per FLOP and per byte of CPUs (Horowitz, ISSCC 2014). The errors
- * of these figures are the same before and after the pass, so the ratio of joules is more certain than each
- * number. If sizes are symbols, all figures are NaN and the class is none. */
+ * sizes. A multiply-add is 2 FLOP, and each operand is moved once. A composite counts as its body, but the
+ * composite of fused operations moves only its operands. Operations that only reorder or reshape move
+ * nothing. Joules are the additional energy of that work on a running machine. They follow from published
+ * joules per FLOP and per byte of CPUs (Horowitz, ISSCC 2014). The errors of these figures are the same
+ * before and after the pass, so the ratio of joules is more certain than each number. If sizes are symbols,
+ * all figures are NaN and the class is none. */
 typedef struct forge_pass_facts {
     uint32_t struct_size; /* number of bytes that the library filled in; may exceed the caller's structure */
     uint32_t reserved;
@@ -61,12 +62,15 @@ typedef struct forge_compile_options {
      * only. May be NULL. */
     void (*notify)(const forge_pass_facts *facts, const forge_graph *graph, void *notify_context);
     void *notify_context;
+    /* Names of passes that do not run, separated by commas, for example "fuse,order"; NULL: all passes run.
+     * Without `expand`, a graph compiles only if the device has kernels for all its composites. */
+    const char *skip;
 } forge_compile_options;
 
 /* Compiles a graph like forge_compile, with options. options: may be NULL. The caller owns the program
  * (forge_program_free). Errors: those of forge_compile. JOULE_INVALID also if two passes have the same name,
- * if `after` names no pass, or if stop_after is set. If a pass fails or creates a wrong graph, the message
- * names the pass. */
+ * if `after` or `skip` names no pass, or if stop_after is set. If a pass fails or creates a wrong graph, the
+ * message names the pass. */
 FORGE_API joule_status forge_compile_with(const forge_graph *graph, forge_device *device,
                                           const forge_compile_options *options, forge_program **out_program,
                                           joule_error *out_error);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/string.h"
 #include "check_maker.h"
+#include "forge/ir/fused.h"
 #include "forge/ir/library.h"
 
 enum { MAX_INPUTS = ADAMW_INPUTS, MAX_VALUES = 3 };
@@ -256,6 +257,44 @@ static void make_paged_attention(struct maker *m, struct arguments *a)
     m->c->inputs[m->c->input_count - 1].is_ascending = maker_below(m, 2);
 }
 
+/* --- fused elementwise operations ----------------------------------------------------------------------- */
+
+/* Returns a random step of a smooth function that keeps values small. previous: the operand number of the
+ * step before; other: of any value. */
+static struct fused_step smooth_step(struct maker *m, uint8_t previous, uint8_t other)
+{
+    static const uint8_t unaries[] = {FORGE_TANH, FORGE_SIGMOID, FORGE_SILU, FORGE_NEG},
+                         binaries[] = {FORGE_ADD, FORGE_SUB, FORGE_MUL};
+    if (maker_below(m, 2))
+        return (struct fused_step){OP_UNARY, unaries[maker_below(m, 4)], 1, {previous}};
+    return (struct fused_step){OP_BINARY, binaries[maker_below(m, 3)], 2, {previous, other}};
+}
+
+/* Inputs: x, a row and a scalar. Each step reads the step before, so all have the shape of x. In CASE_VALUE
+ * the last two steps choose between values by a comparison of inputs, which is exact. */
+static void make_fused(struct maker *m, struct arguments *a)
+{
+    forge_shape shape = rows(m);
+    uint32_t count = 2 + maker_below(m, 6);
+    add(m, a, shape, -1, 1);
+    add(m, a, forge_shape_of(shape.dims[1]), -1, 1);
+    add(m, a, (forge_shape){0}, -1, 1);
+    uint8_t previous = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t other = maker_below(m, 3 + i);
+        struct fused_step step =
+            smooth_step(m, previous, (uint8_t)(other < 3 ? other : other - 3 + FUSED_MAX_INPUTS));
+        a->attributes.code[i] = fused_word(&step);
+        previous = (uint8_t)(FUSED_MAX_INPUTS + i);
+    }
+    if (m->purpose != CASE_VALUE)
+        return;
+    struct fused_step compare = {OP_BINARY, FORGE_LT, 2, {0, 1}};
+    struct fused_step choose = {OP_SELECT, 0, 3, {(uint8_t)(previous + 1), previous, 0}};
+    a->attributes.code[count] = fused_word(&compare);
+    a->attributes.code[count + 1] = fused_word(&choose);
+}
+
 static const struct recipe {
     const char *name;
     size_t values; /* number of outputs */
@@ -271,14 +310,14 @@ const char *composite_name(unsigned i)
 }
 
 /* Returns true if the gradient of the composite must be checked. No program uses the gradient of an
- * optimiser's step. Gradients of the composites of language models have no kernels, so they are checked only
- * in CASE_GRAD. */
+ * optimiser's step. Gradients of the composites of language models and of fused operations have no kernels,
+ * so they are checked only in CASE_GRAD. */
 static bool has_gradient(const struct maker *m, const struct recipe *recipe)
 {
-    static const char *const of_models[] = {"linear",      "embedding",       "rotary", "swiglu",
-                                            "cache_write", "paged_attention", NULL};
+    static const char *const without_kernel[] = {"linear",      "embedding",       "rotary", "swiglu",
+                                                 "cache_write", "paged_attention", "fused",  NULL};
     return recipe->make != make_adamw &&
-           (m->purpose == CASE_GRAD || !string_is_one_of(recipe->name, of_models));
+           (m->purpose == CASE_GRAD || !string_is_one_of(recipe->name, without_kernel));
 }
 
 bool composite_make(struct maker *m, unsigned i)

@@ -16,6 +16,7 @@
 struct request {
     const char *graph, *program, *device;
     const char *stop_after; /* pass name; NULL: compile to a program */
+    const char *skip;       /* names of passes, separated by commas; NULL: all passes run */
     bool shows_passes;
     struct sizes sizes;
 };
@@ -49,7 +50,8 @@ static void print_pass(const forge_pass_facts *facts, const forge_graph *graph, 
 
 static forge_compile_options options_for(const struct request *request)
 {
-    forge_compile_options options = {.struct_size = sizeof options, .stop_after = request->stop_after};
+    forge_compile_options options = {
+        .struct_size = sizeof options, .stop_after = request->stop_after, .skip = request->skip};
     if (request->shows_passes) {
         options.notify = print_pass;
         options.notify_context = (void *)(request->stop_after ? "# " : "");
@@ -138,6 +140,7 @@ static int read_request(struct request *request, int argc, char **argv)
         {"passes", 'p', OPTION_FLAG, &request->shows_passes, NULL, "print what each pass changes"},
         {"stop-after", 0, OPTION_TEXT, &request->stop_after, "PASS",
          "print the graph after this pass instead of writing a program"},
+        {"skip", 0, OPTION_TEXT, &request->skip, "PASSES", "passes that do not run, separated by commas"},
         {NULL},
     };
     const struct command_text text = {"forge compile GRAPH -o FILE [OPTIONS]",

@@ -74,10 +74,14 @@ static bool has_library_body(const forge_graph *graph, const struct node *node)
     return is_valid;
 }
 
+bool composite_kernel_takes(const forge_graph *graph, const struct node *node, forge_device *device)
+{
+    return has_kernel(graph, node, device, dim_set_max) && has_kernel(graph, node, device, dim_set_min);
+}
+
 /* After compilation, a composite has no implementation other than its kernel, so the kernel must support all
  * sizes. A kernel that supports the largest and the smallest sizes also supports all sizes between them. */
 bool composite_has_kernel(const forge_graph *graph, const struct node *node, forge_device *device)
 {
-    return has_kernel(graph, node, device, dim_set_max) && has_kernel(graph, node, device, dim_set_min) &&
-           has_library_body(graph, node);
+    return composite_kernel_takes(graph, node, device) && has_library_body(graph, node);
 }

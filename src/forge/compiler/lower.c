@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "forge/ir/operation_cost.h"
 #include "forge/ir/fields.h"
+#include "forge/ir/fused.h"
 #include "forge/ir/sized.h"
 
 bool lower_fail(struct lowering *l, joule_status status, const char *format, ...)
@@ -149,6 +150,37 @@ static uint32_t add_attributes(struct lowering *l, const struct node *node)
     return add_bytes(l, &attributes, sizeof attributes);
 }
 
+/* Adds an origin of the launch, or a weight of 1 to it if the launch already has it. */
+static bool add_origin(struct lowering *l, struct program_launch *launch, uint32_t scope)
+{
+    for (uint32_t i = launch->first_origin; i < l->origin_count; i++)
+        if (l->origins[i].scope == scope) {
+            l->origins[i].weight++;
+            return true;
+        }
+    if (!ARRAY_ROOM(l->origins, l->origin_capacity, l->origin_count))
+        return no_memory(l);
+    l->origins[l->origin_count++] = (struct program_origin){scope, 1};
+    launch->origin_count++;
+    return true;
+}
+
+/* Adds the scopes of a fused node's operations as the origins of its launch. */
+static bool add_origins(struct lowering *l, const struct node *node, struct program_launch *launch)
+{
+    const struct composite_attributes *composite = node->op == OP_COMPOSITE ? node->attributes : NULL;
+    launch->first_origin = (uint32_t)l->origin_count;
+    if (!composite || !fused_is(composite))
+        return true;
+    for (size_t n = 0; n < composite->body->node_count; n++) {
+        const struct node *inner = &composite->body->nodes[n];
+        if (inner->op != OP_INPUT &&
+            !add_origin(l, launch, add_string(l, composite->body->scopes[inner->scope])))
+            return false;
+    }
+    return true;
+}
+
 /* Adds a launch for `node`, and makes it the writer of the outputs' buffers. bindings: first the inputs, then
  * the outputs. */
 static bool add_launch(struct lowering *l, const struct node *node, const struct program_binding *bindings,
@@ -172,6 +204,8 @@ static bool add_launch(struct lowering *l, const struct node *node, const struct
                                                .attributes_size = node->attributes_size,
                                                .scope = add_string(l, l->graph->scopes[node->scope]),
                                                .phase = node->phase}};
+    if (!add_origins(l, node, &launch.record))
+        return false;
     if (!ARRAY_ROOM(l->launches, l->launch_capacity, l->launch_count) ||
         !array_reserve((void **)&l->bindings, &l->binding_capacity, l->binding_count + count,
                        sizeof *l->bindings))
@@ -382,6 +416,7 @@ static void lowering_free(struct lowering *l)
     free(l->buffers);
     free(l->bindings);
     free(l->launches);
+    free(l->origins);
     free(l->strings);
     index_free(&l->string_index);
     free(l->bytes);

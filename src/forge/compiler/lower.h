@@ -63,6 +63,7 @@ struct lowering {
     GRAPH_ARRAY(struct lowered_buffer, buffers, buffer);
     GRAPH_ARRAY(struct program_binding, bindings, binding);
     GRAPH_ARRAY(struct lowered_launch, launches, launch);
+    GRAPH_ARRAY(struct program_origin, origins, origin);
     GRAPH_ARRAY(char, strings, string);
     struct index string_index; /* finds the offset of a string in `strings` */
     GRAPH_ARRAY(unsigned char, bytes, byte);

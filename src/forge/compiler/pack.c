@@ -72,6 +72,7 @@ static struct forge_program lay_out(const struct lowering *l)
     p.buffers = add_array(&size, roots, sizeof(struct program_buffer));
     p.bindings = add_array(&size, l->binding_count, sizeof(struct program_binding));
     p.launches = add_array(&size, l->launch_count, sizeof(struct program_launch));
+    p.origins = add_array(&size, l->origin_count, sizeof(struct program_origin));
     p.strings = add_array(&size, l->string_count, 1);
     p.bytes = add_array(&size, l->byte_count, 1);
     p.constants = add_array(&size, constant_bytes(l), 1);
@@ -119,6 +120,8 @@ static void fill(const struct lowering *l, forge_program *p, uint32_t *new_index
     }
     for (size_t i = 0; i < l->launch_count; i++)
         launches[i] = l->launches[i].record;
+    if (l->origin_count)
+        memcpy(array_at(p, p->origins), l->origins, l->origin_count * sizeof *l->origins);
     memcpy(array_at(p, p->strings), l->strings, l->string_count);
     if (l->byte_count)
         memcpy(array_at(p, p->bytes), l->bytes, l->byte_count);

@@ -10,14 +10,14 @@
 #include "base/abi.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/string.h"
 #include "forge/hal/expected.h"
 #include "forge/ir/operation_cost.h"
 
 /* The built-in passes, in the order in which they run. */
 static const forge_pass builtins[] = {
-    {.name = "expand", .run = pass_expand},
-    {.name = "transfer", .run = pass_transfer},
-    {.name = "fold", .run = pass_fold},
+    {.name = "expand", .run = pass_expand}, {.name = "transfer", .run = pass_transfer},
+    {.name = "fold", .run = pass_fold},     {.name = "fuse", .run = pass_fuse},
     {.name = "order", .run = pass_order},
 };
 enum { BUILTIN_COUNT = sizeof builtins / sizeof *builtins, MAX_PASSES = BUILTIN_COUNT + 62 };
@@ -74,6 +74,24 @@ static joule_status add_pass(struct order *order, const forge_pass *pass, joule_
     return JOULE_OK;
 }
 
+/* Removes the passes that `skip` names, separated by commas. Returns JOULE_INVALID if there is no such
+ * pass. */
+static joule_status skip_passes(struct order *order, const char *skip, joule_error *error)
+{
+    while (skip && *skip) {
+        char name[64];
+        size_t length = strcspn(skip, ",");
+        string_print(name, sizeof name, "%.*s", (int)length, skip);
+        size_t at = find_pass(order, name);
+        if (at == order->count)
+            return error_set(error, JOULE_INVALID, "cannot skip '%s': unknown pass", name);
+        order->count--;
+        memmove(&order->passes[at], &order->passes[at + 1], (order->count - at) * sizeof *order->passes);
+        skip += length + (skip[length] == ',');
+    }
+    return JOULE_OK;
+}
+
 static joule_status make_order(struct order *order, const forge_compile_options *options, joule_error *error)
 {
     joule_status status = JOULE_OK;
@@ -81,6 +99,8 @@ static joule_status make_order(struct order *order, const forge_compile_options 
         order->passes[order->count] = &builtins[order->count];
     for (size_t i = 0; status == JOULE_OK && i < options->pass_count; i++)
         status = add_pass(order, &options->passes[i], error);
+    if (status == JOULE_OK)
+        status = skip_passes(order, options->skip, error);
     if (status != JOULE_OK || !options->stop_after)
         return status;
     size_t last = find_pass(order, options->stop_after);

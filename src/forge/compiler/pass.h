@@ -25,6 +25,9 @@ typedef bool pass_node_fn(forge_builder *builder, const forge_graph *graph, cons
 joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, void *context,
                             forge_graph **out_graph, joule_error *out_error);
 
+/* Returns true if the device has a kernel for a node that is a composite, at the largest and at the smallest
+ * sizes. The body is not compared with the library's. */
+bool composite_kernel_takes(const forge_graph *graph, const struct node *node, forge_device *device);
 /* Returns true if the composite's body equals the library's and the device has a kernel for it. */
 bool composite_has_kernel(const forge_graph *graph, const struct node *node, forge_device *device);
 
@@ -42,6 +45,8 @@ pass_fn pass_expand;
 pass_fn pass_transfer;
 /* Replaces nodes whose inputs are all constants by their results. */
 pass_fn pass_fold;
+/* Joins elementwise operations for which the device has kernels. */
+pass_fn pass_fuse;
 /* Moves updates of parameters to the earliest possible position after their gradients. */
 pass_fn pass_order;
 

@@ -61,13 +61,11 @@ static const struct field matmul_fields[] = {FLAG("transpose_a", matmul, flags, 
 static const struct field reshape_fields[] = {FIELD(RESULT_SHAPE, "shape", shape, shape), END};
 static const struct field broadcast_fields[] = {FIELD(RESULT_SHAPE, "shape", shape, shape), END};
 static const struct field transpose_fields[] = {LIST(NUMBERS, "order", transpose, order), END};
-static const struct field composite_fields[] = {FIELD(NAME, "name", composite, name),
-                                                LIST(REALS, "reals", composite, reals),
-                                                LIST(NUMBERS, "numbers", composite, numbers),
-                                                FIELD(NUMBER, "wanted", composite, wanted),
-                                                FIELD(NUMBER, "given", composite, given),
-                                                FIELD(BODY, "body", composite, body),
-                                                END};
+static const struct field composite_fields[] = {
+    FIELD(NAME, "name", composite, name),         LIST(REALS, "reals", composite, reals),
+    LIST(NUMBERS, "numbers", composite, numbers), FIELD(NUMBER, "wanted", composite, wanted),
+    FIELD(NUMBER, "given", composite, given),     LIST(WORDS, "code", composite, code),
+    FIELD(BODY, "body", composite, body),         END};
 static const struct field concat_fields[] = {FIELD(NUMBER, "axis", axis, axis), END};
 static const struct field slice_fields[] = {CUT(slice), END};
 static const struct field pad_fields[] = {CUT(pad), FIELD(REAL, "value", pad, value),

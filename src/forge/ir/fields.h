@@ -20,6 +20,7 @@ enum field_kind {
     FIELD_FLAG,         /* a bit of a uint32_t: "transpose_a" */
     FIELD_AXES,         /* a uint32_t with one bit per dimension: "axes=[0,2]" */
     FIELD_NUMBERS,      /* uint32_t[limit]: "order=[1,0]" */
+    FIELD_WORDS,        /* uint32_t[limit] of any value: "code=[10]" */
     FIELD_STEPS,        /* int64_t[limit]: "step=[1,-1]" */
     FIELD_DIMS,         /* forge_dim[limit]: "start=[0,B]" */
     FIELD_REALS,        /* double[limit]: "reals=[1e-05]" */

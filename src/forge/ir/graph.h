@@ -161,6 +161,7 @@ struct collective_attributes {
     uint32_t size; /* number of processes in the group */
     char group[32];
 };
+enum { FUSED_MAX_STEPS = 32 };
 struct composite_attributes {
     char name[32];
     double reals[4]; /* parameters of the body; for the library's composites, library.def describes them */
@@ -169,6 +170,7 @@ struct composite_attributes {
                       * output */
     uint32_t given;  /* gradients only: bit k is set if the gradient of the composite's output k is an input;
                       * these inputs come after the inputs of the composite */
+    uint32_t code[FUSED_MAX_STEPS]; /* "fused" only: its steps (fused.h) */
     /* The body, an element of graph->bodies. It has the same inputs and outputs as the node. NULL in
      * launches. Must be the last member, because all members before it are compared as bytes. */
     const forge_graph *body;

@@ -14,7 +14,7 @@
 #include "forge/ir/launch.h"
 
 #define PROGRAM_MAGIC     UINT32_C(0x47525046) /* "FPRG" */
-#define PROGRAM_VERSION   2
+#define PROGRAM_VERSION   3
 #define PROGRAM_ALIGNMENT 64 /* bytes, for the arena, constants and the buffers in them */
 #define PROGRAM_NONE      UINT32_MAX
 /* Limits: bytes of a buffer, and inputs and outputs of a launch together. */
@@ -52,6 +52,12 @@ struct program_cost {
     double read_bytes, written_bytes;
 };
 
+/* A scope whose operations are part of a fused launch. */
+struct program_origin {
+    uint32_t scope;  /* offset in `strings` */
+    uint32_t weight; /* number of its operations; not 0 */
+};
+
 /* One operation on bindings, which a kernel of the device executes. */
 struct program_launch {
     uint32_t op;
@@ -61,6 +67,7 @@ struct program_launch {
     uint32_t attributes, attributes_size; /* offset and size in `bytes` */
     uint32_t scope;                       /* offset in `strings` */
     uint32_t phase;
+    uint32_t first_origin, origin_count; /* the scopes among which its energy is divided; none: `scope` */
     struct program_cost cost; /* cost at the largest sizes of the symbols */
 };
 
@@ -78,7 +85,7 @@ struct forge_program {
     uint64_t arena_bytes;
     uint64_t arena_bound_bytes; /* maximum number of bytes that are live at once; with this order of launches,
                                  * it is the lower bound of arena_bytes */
-    struct program_array dims, buffers, bindings, launches, strings, bytes, constants;
+    struct program_array dims, buffers, bindings, launches, origins, strings, bytes, constants;
 };
 
 static inline const void *program_at(const forge_program *program, struct program_array array)
@@ -96,6 +103,10 @@ static inline const struct program_binding *program_bindings(const forge_program
 static inline const struct program_launch *program_launches(const forge_program *program)
 {
     return program_at(program, program->launches);
+}
+static inline const struct program_origin *program_origins(const forge_program *program)
+{
+    return program_at(program, program->origins);
 }
 static inline const char *program_string(const forge_program *program, uint32_t offset)
 {

@@ -74,7 +74,8 @@ static bool check_head(struct check *c, size_t size)
     if (!lies_inside(c, p->dims, sizeof(struct dim)) ||
         !lies_inside(c, p->buffers, sizeof(struct program_buffer)) ||
         !lies_inside(c, p->bindings, sizeof(struct program_binding)) ||
-        !lies_inside(c, p->launches, sizeof(struct program_launch)) || !lies_inside(c, p->strings, 1) ||
+        !lies_inside(c, p->launches, sizeof(struct program_launch)) ||
+        !lies_inside(c, p->origins, sizeof(struct program_origin)) || !lies_inside(c, p->strings, 1) ||
         !lies_inside(c, p->bytes, 1) || !lies_inside(c, p->constants, 1))
         return invalid(c, "an array lies outside it");
     if (p->strings.count == 0 || program_string(p, 0)[p->strings.count - 1] != '\0')
@@ -205,6 +206,12 @@ static bool is_launched(uint32_t op)
     return op < OP_COUNT && launched[op];
 }
 
+static bool check_origin(struct check *c, size_t i)
+{
+    const struct program_origin *origin = &program_origins(c->program)[i];
+    return (is_string(c, origin->scope) && origin->weight > 0) || invalid(c, "origin %zu is invalid", i);
+}
+
 static bool check_launch(struct check *c, size_t i)
 {
     const struct program_launch *launch = &program_launches(c->program)[i];
@@ -216,6 +223,8 @@ static bool check_launch(struct check *c, size_t i)
     if ((uint64_t)launch->first_binding + launch->input_count + launch->output_count > bindings ||
         !op_takes_inputs((enum op)launch->op, launch->input_count))
         return invalid(c, "launch %zu does not have the operands of %s", i, op_name((enum op)launch->op));
+    if ((uint64_t)launch->first_origin + launch->origin_count > c->program->origins.count)
+        return invalid(c, "launch %zu has no valid origins", i);
     if (launch->attributes % 8 || (uint64_t)launch->attributes + launch->attributes_size > bytes)
         return invalid(c, "launch %zu has no valid attributes", i);
     if (!(launch->cost.flop >= 0 && isfinite(launch->cost.flop)) ||
@@ -280,6 +289,9 @@ joule_status program_check(const void *bytes, size_t size, joule_error *out_erro
         return c.status;
     for (size_t i = 0; i < c.program->bindings.count; i++)
         if (!check_binding(&c, i))
+            return c.status;
+    for (size_t i = 0; i < c.program->origins.count; i++)
+        if (!check_origin(&c, i))
             return c.status;
     for (size_t i = 0; i < c.program->launches.count; i++)
         if (!check_launch(&c, i) ||

@@ -81,6 +81,21 @@ static void print_binding(struct text *text, const forge_program *program,
     text_add(text, ")");
 }
 
+/* Prints " (of a/b 2, c 1)", the scopes of a fused launch with the numbers of their operations. */
+static void print_origins(struct text *text, const forge_program *program,
+                          const struct program_launch *launch)
+{
+    const struct program_origin *origins = program_origins(program) + launch->first_origin;
+    for (uint32_t i = 0; i < launch->origin_count; i++) {
+        const char *scope = program_string(program, origins[i].scope);
+        text_add(text, i ? ", " : " (of ");
+        if (*scope)
+            text_add_path(text, scope);
+        text_printf(text, "%s%u", *scope ? " " : "", origins[i].weight);
+    }
+    text_add(text, launch->origin_count ? ")" : "");
+}
+
 static void print_launch(struct text *text, const forge_program *program, size_t i)
 {
     const struct program_launch *launch = &program_launches(program)[i];
@@ -100,6 +115,7 @@ static void print_launch(struct text *text, const forge_program *program, size_t
         text_add(text, " @");
         text_add_path(text, scope);
     }
+    print_origins(text, program, launch);
     text_printf(text, " %s\n", forge_phase_name((forge_phase)launch->phase));
 }
 

@@ -216,6 +216,7 @@ static bool parse_field(struct parser *p, struct statement *s, const struct fiel
     case FIELD_REAL:
     case FIELD_AXES:
     case FIELD_NUMBERS:
+    case FIELD_WORDS:
     case FIELD_STEPS:
     case FIELD_DIMS:
     case FIELD_REALS:

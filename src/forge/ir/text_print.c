@@ -82,7 +82,8 @@ static uint32_t list_length(const forge_graph *graph, const struct node *node, c
                             const void *at)
 {
     static const char zeros[sizeof(forge_dim)];
-    size_t item = field->kind == FIELD_NUMBERS ? sizeof(uint32_t) : sizeof(forge_dim);
+    bool is_short = field->kind == FIELD_NUMBERS || field->kind == FIELD_WORDS;
+    size_t item = is_short ? sizeof(uint32_t) : sizeof(forge_dim);
     uint32_t rank = node->input_count ? graph->values[node_input(graph, node, 0)].shape.rank : 0;
     uint32_t spatial = field->limit == 3 && rank > 2 ? rank - 2 : 0;
     uint32_t natural = field->limit == FORGE_MAX_RANK ? rank : spatial, length = field->limit;
@@ -152,6 +153,7 @@ static void print_field(struct printer *p, const forge_graph *graph, const struc
         print_real(text, field->name, at);
         return;
     case FIELD_NUMBERS:
+    case FIELD_WORDS:
     case FIELD_STEPS:
     case FIELD_DIMS:
     case FIELD_REALS:

@@ -86,12 +86,12 @@ void attribution_answer_free(struct attribution_answer *answer);
 double attribution_joules(const struct attribution_answer *answer, size_t group);
 /* Returns the seconds for which the group ran in the windows with energy. */
 double attribution_seconds(const struct attribution_answer *answer, size_t group);
-/* Returns the sum of the joules of the groups for which is_in is true. The interval takes common errors of
- * the groups into account. is_in: [groups]. If the meter's class is modelled or weaker, the result has the
- * meter's class. Otherwise the class depends on the relative error without windows, from the prior and the
- * meter's sum alone. If the windows at least halve this error, the class is JOULE_CLASS_DERIVED; otherwise it
- * is JOULE_CLASS_MODELLED. */
-joule_quantity attribution_sum(const struct attribution_answer *answer, const bool *is_in);
+/* Returns the sum of parts of the groups' joules. The interval takes common errors of the groups into
+ * account. part: [groups], from 0 (nothing of the group) to 1 (all). If the meter's class is modelled or
+ * weaker, the result has the meter's class. Otherwise the class depends on the relative error without
+ * windows, from the prior and the meter's sum alone. If the windows at least halve this error, the class is
+ * JOULE_CLASS_DERIVED; otherwise it is JOULE_CLASS_MODELLED. */
+joule_quantity attribution_sum(const struct attribution_answer *answer, const double *part);
 
 /* Merges groups into sets if only the sum of their joules is known well. out_set: [groups], receives for each
  * group the index of the lowest group in its set. Two sets can be merged if both conditions hold: the

@@ -65,14 +65,13 @@ double attribution_seconds(const struct attribution_answer *answer, size_t group
 
 /* --- errors --------------------------------------------------------------------------------------------- */
 
-/* Returns the variance of the sum of some groups' joules, in J^2, given the sum of all groups. */
-static double variance_of(const double *covariance, const double *joules, size_t n, const bool *is_in)
+/* Returns the variance of the sum of parts of the groups' joules, in J^2, given the sum of all groups. */
+static double variance_of(const double *covariance, const double *joules, size_t n, const double *part)
 {
     double variance = 0;
     for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; is_in[i] && j < n; j++)
-            if (is_in[j])
-                variance += joules[i] * covariance[i * n + j] * joules[j];
+        for (size_t j = 0; part[i] > 0 && j < n; j++)
+            variance += part[i] * joules[i] * covariance[i * n + j] * joules[j] * part[j];
     return fmax(variance, 0);
 }
 
@@ -97,19 +96,19 @@ static joule_quantity quantity_of(double value, double relative_sd, joule_class 
     return q;
 }
 
-joule_quantity attribution_sum(const struct attribution_answer *answer, const bool *is_in)
+joule_quantity attribution_sum(const struct attribution_answer *answer, const double *part)
 {
     size_t n = answer->count;
     double joules = 0, prior_joules = 0;
     for (size_t i = 0; i < n; i++) {
-        joules += is_in[i] ? answer->joules[i] : 0;
-        prior_joules += is_in[i] ? answer->prior_joules[i] : 0;
+        joules += part[i] * answer->joules[i];
+        prior_joules += part[i] * answer->prior_joules[i];
     }
     if (joules == 0) /* the joules of a group that did not run are 0 */
         return quantity_of(0, 0, class_of(answer, 0, 0));
-    double sd = sqrt(variance_of(answer->covariance, answer->joules, n, is_in)) / joules;
+    double sd = sqrt(variance_of(answer->covariance, answer->joules, n, part)) / joules;
     double prior_sd =
-        sqrt(variance_of(answer->prior_covariance, answer->prior_joules, n, is_in)) / prior_joules;
+        sqrt(variance_of(answer->prior_covariance, answer->prior_joules, n, part)) / prior_joules;
     return quantity_of(joules, hypot(sd, answer->sum_sd), class_of(answer, sd, prior_sd));
 }
 

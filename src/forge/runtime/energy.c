@@ -35,7 +35,7 @@ void energy_free(struct energy *e)
     attribution_answer_free(e->answer);
     free(e->active_s);
     free(e->group_of);
-    free(e->is_in);
+    free(e->part);
     free(e->expected);
     free(e->collected);
     free(e);
@@ -49,10 +49,10 @@ static struct energy *energy_new(const forge_program *program)
     e->attribution = attribution_new(e->items.count);
     e->active_s = calloc(e->items.count, sizeof *e->active_s);
     e->group_of = calloc(e->items.count, sizeof *e->group_of);
-    e->is_in = calloc(e->items.count, sizeof *e->is_in);
+    e->part = calloc(e->items.count, sizeof *e->part);
     e->expected = calloc(e->items.count, sizeof *e->expected);
     e->collected = calloc(e->items.count, sizeof *e->collected);
-    if (e->attribution && e->active_s && e->group_of && e->is_in && e->expected && e->collected)
+    if (e->attribution && e->active_s && e->group_of && e->part && e->expected && e->collected)
         return e;
 none:
     energy_free(e);

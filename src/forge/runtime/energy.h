@@ -44,7 +44,7 @@ struct energy {
     /* The joules of each item, valid until the next collection. NULL means not computed yet. */
     struct attribution_answer *answer;
     size_t *group_of; /* one for each item: the lowest item of its group */
-    bool *is_in;      /* scratch, one for each item */
+    double *part;     /* scratch, one for each item: the part of its joules in a sum, from 0 to 1 */
 };
 
 void energy_free(struct energy *energy);

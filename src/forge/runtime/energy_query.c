@@ -33,15 +33,15 @@ size_t forge_energy_count(const forge_instance *instance)
 static joule_quantity group_joules(const struct energy *e, size_t group)
 {
     for (size_t i = 0; i < e->items.count; i++)
-        e->is_in[i] = e->group_of[i] == group;
-    return attribution_sum(e->answer, e->is_in);
+        e->part[i] = e->group_of[i] == group;
+    return attribution_sum(e->answer, e->part);
 }
 
 static joule_quantity item_joules(const struct energy *e, size_t item)
 {
     for (size_t i = 0; i < e->items.count; i++)
-        e->is_in[i] = i == item;
-    return attribution_sum(e->answer, e->is_in);
+        e->part[i] = i == item;
+    return attribution_sum(e->answer, e->part);
 }
 
 joule_status forge_energy_get(forge_instance *instance, size_t i, forge_energy_facts *out_facts)
@@ -71,22 +71,16 @@ joule_status forge_energy_get(forge_instance *instance, size_t i, forge_energy_f
     return status;
 }
 
-static bool is_below(const char *scope, const char *outer)
-{
-    size_t length = strlen(outer);
-    return length == 0 || (strncmp(scope, outer, length) == 0 && (scope[length] == '/' || !scope[length]));
-}
-
-/* Sets e->is_in to true for the items of a scope and phase, and to false for all others, including the time
- * between launches. Returns false if there are no such items. */
-static bool mark(const struct energy *e, const char *scope, int phase)
+/* Sets e->part to the parts of all items that belong to a scope and phase; those of other items and of the
+ * time between launches are 0. Returns false if there are no such items. */
+static bool mark(const struct energy *e, const forge_program *program, const char *scope, int phase)
 {
     bool is_any = false;
     for (size_t i = 0; i < e->items.count; i++) {
         const struct item *item = &e->items.list[i];
-        e->is_in[i] = item->op < OP_COUNT && is_below(item->scope, scope) &&
-                      (phase == ALL_PHASES || (int)item->phase == phase);
-        is_any = is_any || e->is_in[i];
+        bool is_in_phase = item->op < OP_COUNT && (phase == ALL_PHASES || (int)item->phase == phase);
+        e->part[i] = is_in_phase ? items_part(&e->items, program, i, scope) : 0;
+        is_any = is_any || e->part[i] > 0;
     }
     return is_any;
 }
@@ -98,9 +92,9 @@ joule_status forge_scope_energy(forge_instance *instance, const char *scope, int
     joule_status status = begin_query(instance);
     if (status != JOULE_OK)
         return status;
-    if (!mark(instance->energy, scope, phase))
+    if (!mark(instance->energy, instance->program, scope, phase))
         return JOULE_ABSENT;
-    *out_joules = attribution_sum(instance->energy->answer, instance->energy->is_in);
+    *out_joules = attribution_sum(instance->energy->answer, instance->energy->part);
     return JOULE_OK;
 }
 
@@ -129,8 +123,8 @@ joule_status forge_step_energy(forge_instance *instance, int phase, joule_quanti
         return status;
     if (phase == ALL_PHASES) {
         struct energy *e = instance->energy;
-        e->is_in[e->items.count - 1] = true;
-        *out_joules = attribution_sum(e->answer, e->is_in);
+        e->part[e->items.count - 1] = 1;
+        *out_joules = attribution_sum(e->answer, e->part);
     }
     double runs = runs_seen(instance);
     *out_joules = runs > 0 ? scaled(*out_joules, 1 / runs) : unknown();
@@ -175,8 +169,9 @@ joule_status forge_energy_total(forge_instance *instance, forge_energy_sum *out_
                             .all_joules = unknown(),
                             .basis = e->basis};
     if (status == JOULE_OK) {
-        memset(e->is_in, true, e->items.count * sizeof *e->is_in);
-        sum.joules = attribution_sum(e->answer, e->is_in);
+        for (size_t i = 0; i < e->items.count; i++)
+            e->part[i] = 1;
+        sum.joules = attribution_sum(e->answer, e->part);
         sum.all_joules = scaled(sum.joules, (sum.joules.value + e->lost_joules) / sum.joules.value);
     } else if (e->lost_joules > 0) {
         sum.all_joules = energy_part(e, e->lost_joules);

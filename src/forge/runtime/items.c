@@ -151,6 +151,46 @@ void items_free(struct items *items)
     *items = (struct items){0};
 }
 
+/* --- scopes --------------------------------------------------------------------------------------------- */
+
+/* Returns true if the scope is `outer` or below it. */
+static bool is_below(const char *scope, const char *outer)
+{
+    size_t length = strlen(outer);
+    return length == 0 || (strncmp(scope, outer, length) == 0 && (scope[length] == '/' || !scope[length]));
+}
+
+/* Returns the number of the operations of a fused launch, and sets *out_below to the number of those in
+ * `scope` or below it. Returns 0 if the launch is not fused. */
+static double count_origins(const forge_program *program, const struct program_launch *launch,
+                            const char *scope, double *out_below)
+{
+    double all = 0;
+    *out_below = 0;
+    for (uint32_t i = launch->first_origin; i < launch->first_origin + launch->origin_count; i++) {
+        const struct program_origin *origin = &program_origins(program)[i];
+        all += origin->weight;
+        *out_below += is_below(program_string(program, origin->scope), scope) ? origin->weight : 0;
+    }
+    return all;
+}
+
+double items_part(const struct items *items, const forge_program *program, size_t item, const char *scope)
+{
+    double all = 0, below = 0;
+    for (size_t i = 0; i < program->launches.count; i++) {
+        const struct program_launch *launch = &program_launches(program)[i];
+        if (items->item_of[i] != item || !launch->origin_count)
+            continue;
+        double of_scope, count = count_origins(program, launch, scope, &of_scope);
+        all += launch->cost.written_bytes;
+        below += launch->cost.written_bytes * of_scope / count;
+    }
+    return all > 0 ? below / all : is_below(items->list[item].scope, scope);
+}
+
+/* --- costs ---------------------------------------------------------------------------------------------- */
+
 struct program_cost items_cost(const struct items *items, const forge_instance *instance, size_t item)
 {
     struct program_cost sum = {0};

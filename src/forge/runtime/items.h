@@ -38,6 +38,10 @@ struct items {
 /* Groups the launches of a program. Returns false if out of memory. Call items_free in any case. */
 bool items_make(struct items *items, const forge_program *program);
 void items_free(struct items *items);
+/* Returns the part of an item's joules that belongs to operations in `scope` or below it, from 0 to 1. The
+ * joules of a fused launch are divided equally among its operations, all of which have equally many
+ * elements. */
+double items_part(const struct items *items, const forge_program *program, size_t item, const char *scope);
 /* Returns the mean cost of an item's launches in one run. */
 struct program_cost items_cost(const struct items *items, const forge_instance *instance, size_t item);
 /* Computes the prior of each item's power, from the cost and the time of the item's launches. out_groups:

@@ -154,10 +154,10 @@ static struct attribution_answer *solve(const struct attribution *a, const struc
 
 static joule_quantity quantity(const struct attribution_answer *answer, size_t group, size_t count)
 {
-    bool is_in[GROUPS] = {false};
+    double part[GROUPS] = {0};
     assert_true(count <= GROUPS && group < count);
-    is_in[group] = true;
-    return attribution_sum(answer, is_in);
+    part[group] = 1;
+    return attribution_sum(answer, part);
 }
 
 static void assert_adds_up(const struct attribution_answer *answer, size_t count, double joules)
@@ -312,7 +312,7 @@ static void test_items_that_always_run_together_are_a_group(void **state)
     assert_int_equal(attribution_merge(answer, set), JOULE_OK);
     assert_true(set[A] == A && set[B] == A && set[C] == C);
     double both = 120 * attribution_seconds(answer, A);
-    joule_quantity together = attribution_sum(answer, (bool[]){true, true, false}),
+    joule_quantity together = attribution_sum(answer, (double[]){1, 1, 0}),
                    first = quantity(answer, A, COUNT), third = quantity(answer, C, COUNT);
     assert_float_equal(together.value, both, 0.01 * both);
     assert_true(together.high - together.low < 0.05 * both && together.cls == JOULE_CLASS_DERIVED);
@@ -343,7 +343,10 @@ static void test_one_window_is_shared_out_by_the_model(void **state)
     assert_float_equal(q[0].value, 11 * 2 / 5.6, 1e-6);
     assert_float_equal(q[1].value, 11 * 3 / 5.6, 1e-6);
     assert_true(q[0].cls == JOULE_CLASS_MODELLED && q[0].low < 3.5 && q[0].high > 4.5);
-    joule_quantity all = attribution_sum(answer, (bool[]){true, true, true});
+    joule_quantity all = attribution_sum(answer, (double[]){1, 1, 1});
+    joule_quantity half = attribution_sum(answer, (double[]){0.5, 0, 0});
+    assert_float_equal(half.value, 0.5 * q[0].value, 1e-9);
+    assert_float_equal(half.high, 0.5 * q[0].high, 1e-9);
     /* the sum needs no attribution, so its class is not MODELLED */
     assert_true(all.cls == JOULE_CLASS_DERIVED);
     assert_float_equal(all.value, 11, 1e-9);

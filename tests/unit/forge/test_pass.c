@@ -67,7 +67,7 @@ static void test_added_passes_run_at_their_position(void **state)
                                      .notify_context = names};
     forge_graph *graph = small_graph(), *made = NULL;
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_OK);
-    assert_string_equal(names, "first second expand one two three transfer fold last order ");
+    assert_string_equal(names, "first second expand one two three transfer fold last fuse order ");
     forge_graph_free(made);
     names[0] = '\0';
     options.stop_after = "two";
@@ -78,8 +78,25 @@ static void test_added_passes_run_at_their_position(void **state)
     assert_string_equal(forge_pass_name_at(0), "expand");
     assert_string_equal(forge_pass_name_at(1), "transfer");
     assert_string_equal(forge_pass_name_at(2), "fold");
-    assert_string_equal(forge_pass_name_at(3), "order");
-    assert_null(forge_pass_name_at(4));
+    assert_string_equal(forge_pass_name_at(3), "fuse");
+    assert_string_equal(forge_pass_name_at(4), "order");
+    assert_null(forge_pass_name_at(5));
+}
+
+static void test_passes_can_be_skipped(void **state)
+{
+    (void)state;
+    char names[200] = "";
+    forge_compile_options options = {
+        .struct_size = sizeof options, .notify = note_name, .notify_context = names, .skip = "fuse,expand"};
+    forge_graph *graph = small_graph(), *made = NULL;
+    assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_OK);
+    assert_string_equal(names, "transfer fold order ");
+    forge_graph_free(made);
+    options.skip = "fold,melt";
+    assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_INVALID);
+    assert_contains(error.message, "cannot skip 'melt'");
+    forge_graph_free(graph);
 }
 
 static void assert_refused(const forge_compile_options *options, joule_status status, const char *message)
@@ -349,6 +366,7 @@ int main(void)
 #define on_workbench(test) cmocka_unit_test_setup_teardown(test, workbench_set_up, workbench_tear_down)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_added_passes_run_at_their_position),
+        cmocka_unit_test(test_passes_can_be_skipped),
         on_workbench(test_impossible_orders_are_refused),
         cmocka_unit_test(test_many_passes_run),
         cmocka_unit_test(test_work_is_counted),

@@ -93,7 +93,12 @@ size_t elementwise_polynomial_pieces(const struct launch *launch, size_t *out_gr
 
 size_t elementwise_unary_pieces(const struct launch *launch, size_t *out_grain)
 {
-    return runs_pieces(launch, is_polynomial[kind_of(launch)] ? POLYNOMIAL_NS : CHEAP_NS, out_grain);
+    return runs_pieces(launch, elementwise_ns(launch), out_grain);
+}
+
+double elementwise_ns(const struct launch *launch)
+{
+    return launch->op == OP_UNARY && is_polynomial[kind_of(launch)] ? POLYNOMIAL_NS : CHEAP_NS;
 }
 
 size_t elementwise_pieces(const struct launch *launch, size_t *out_grain)

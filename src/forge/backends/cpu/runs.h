@@ -9,7 +9,7 @@
 
 #include "forge/ir/launch.h"
 
-enum { RUN_INPUTS = 3 }; /* maximum number of inputs */
+enum { RUN_INPUTS = 16 }; /* maximum number of inputs */
 
 /* A run of `count` elements. Consecutive elements of input i are steps[i] elements apart. */
 struct run {

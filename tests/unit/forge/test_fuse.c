@@ -1,0 +1,283 @@
+/* Checks the pass that joins elementwise operations: the graph before and after each rule, the division of
+ * the joules among scopes, and programs from files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <forge/compiler.h>
+#include "forge/compiler/pass.h"
+#include "forge/ir/fused.h"
+#include "forge/runtime/items.h"
+#include "support/check.h"
+#include "support/graphs.h"
+#include "support/workbench.h"
+
+static joule_error error;
+
+static forge_graph *parse(const char *text)
+{
+    forge_graph *graph = NULL;
+    assert_ok(forge_graph_parse(text, strlen(text), &graph, &error), &error);
+    return graph;
+}
+
+/* Returns the text of a graph after the pass; the caller frees it. */
+static char *fused_text(forge_device *device, const char *text)
+{
+    forge_graph *graph = parse(text), *made = NULL;
+    char *after = NULL;
+    assert_ok(pass_fuse(graph, device, NULL, &made, &error), &error);
+    assert_ok(graph_verify(made, &error), &error);
+    assert_ok(forge_graph_print(made, &after, &error), &error);
+    forge_graph_free(made);
+    forge_graph_free(graph);
+    return after;
+}
+
+/* Fails unless the pass makes `after` from `before`. */
+static void assert_fuses(void **state, const char *before, const char *after)
+{
+    struct workbench *bench = *state;
+    char *text = fused_text(bench->device, before);
+    assert_string_equal(text, after);
+    free(text);
+}
+
+static void assert_unchanged(void **state, const char *text)
+{
+    assert_fuses(state, text, text);
+}
+
+/* --- rules ---------------------------------------------------------------------------------------------- */
+
+static void test_a_chain_becomes_one_node(void **state)
+{
+    assert_fuses(state,
+                 "forge graph 1\n"
+                 "%1 = input \"x\" : f32[2,3]\n"
+                 "%2 = input \"bias\" : f32[3]\n"
+                 "%3 = binary.add(%1, %2) : f32[2,3] @fc\n"
+                 "%4 = unary.relu(%3) : f32[2,3] @act\n"
+                 "output \"y\" = %4\n",
+                 "forge graph 1\n"
+                 "body $0 {\n"
+                 "  %1 = input \"0\" : f32[2,3]\n"
+                 "  %2 = input \"1\" : f32[3]\n"
+                 "  %3 = binary.add(%1, %2) : f32[2,3] @fc\n"
+                 "  %4 = unary.relu(%3) : f32[2,3] @act\n"
+                 "  output \"0\" = %4\n"
+                 "}\n"
+                 "%1 = input \"x\" : f32[2,3]\n"
+                 "%2 = input \"bias\" : f32[3]\n"
+                 "%3 = composite.fused(%1, %2) code=[131074,16529] body=$0 : f32[2,3] @act\n"
+                 "output \"y\" = %3\n");
+}
+
+static void test_a_value_with_two_readers_in_a_group_is_computed_once(void **state)
+{
+    assert_fuses(state,
+                 "forge graph 1\n"
+                 "%1 = input \"x\" : f32[8]\n"
+                 "%2 = unary.exp(%1) : f32[8]\n"
+                 "%3 = binary.gt(%2, %1) : bool[8]\n"
+                 "%4 = select(%3, %2, %1) : f32[8]\n"
+                 "output \"y\" = %4\n",
+                 "forge graph 1\n"
+                 "body $0 {\n"
+                 "  %1 = input \"0\" : f32[8]\n"
+                 "  %2 = unary.exp(%1) : f32[8]\n"
+                 "  %3 = binary.gt(%2, %1) : bool[8]\n"
+                 "  %4 = select(%3, %2, %1) : f32[8]\n"
+                 "  output \"0\" = %4\n"
+                 "}\n"
+                 "%1 = input \"x\" : f32[8]\n"
+                 "%2 = composite.fused(%1) code=[57,16506,2114563] body=$0 : f32[8]\n"
+                 "output \"y\" = %2\n");
+}
+
+static void test_a_value_that_is_needed_outside_stays(void **state)
+{
+    assert_unchanged(state, "forge graph 1\n"
+                            "%1 = input \"x\" : f32[8]\n"
+                            "%2 = unary.exp(%1) : f32[8]\n"
+                            "%3 = unary.neg(%2) : f32[8]\n"
+                            "output \"y\" = %3\n"
+                            "output \"z\" = %2\n");
+    assert_unchanged(state, "forge graph 1\n"
+                            "slot \"w\" : f32[8] = constant(0)\n"
+                            "%1 = input \"x\" : f32[8]\n"
+                            "%2 = unary.exp(%1) : f32[8]\n"
+                            "%3 = unary.neg(%2) : f32[8]\n"
+                            "output \"y\" = %3\n"
+                            "write \"w\" = %2\n");
+}
+
+static void test_a_forward_value_does_not_move_to_the_backward_pass(void **state)
+{
+    assert_unchanged(state, "forge graph 1\n"
+                            "%1 = input \"x\" : f32[8]\n"
+                            "%2 = unary.exp(%1) : f32[8]\n"
+                            "%3 = unary.neg(%2) : f32[8] backward\n"
+                            "output \"y\" = %3\n");
+}
+
+static void test_smaller_values_are_inputs(void **state)
+{
+    assert_unchanged(state, "forge graph 1\n"
+                            "%1 = input \"x\" : f32[2,8]\n"
+                            "%2 = input \"b\" : f32[8]\n"
+                            "%3 = unary.exp(%2) : f32[8]\n"
+                            "%4 = binary.mul(%1, %3) : f32[2,8]\n"
+                            "output \"y\" = %4\n");
+}
+
+static void test_operations_without_kernels_stay(void **state)
+{
+    assert_unchanged(state, "forge graph 1\n"
+                            "%1 = input \"x\" : f32[8]\n"
+                            "%2 = unary.sin(%1) : f32[8]\n"
+                            "%3 = unary.cos(%2) : f32[8]\n"
+                            "output \"y\" = %3\n");
+}
+
+/* A chain of `count` additions, each of another input if `has_inputs`. */
+static forge_graph *chain(size_t count, bool has_inputs)
+{
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(4));
+    for (size_t i = 0; i < count; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "x%zu", i);
+        x = has_inputs ? forge_add(b, x, forge_input(b, name, FORGE_F32, forge_shape_of(4)))
+                       : forge_unary(b, i % 2 ? FORGE_NEG : FORGE_SQUARE, x);
+    }
+    forge_output(b, "y", x);
+    return graph_of(b);
+}
+
+static size_t nodes_after(const struct workbench *bench, forge_graph *graph)
+{
+    forge_graph *made = NULL;
+    assert_ok(pass_fuse(graph, bench->device, NULL, &made, &error), &error);
+    size_t count = 0;
+    for (size_t n = 0; n < made->node_count; n++)
+        count += made->nodes[n].op != OP_INPUT;
+    forge_graph_free(made);
+    forge_graph_free(graph);
+    return count;
+}
+
+static void test_large_groups_are_divided(void **state)
+{
+    assert_int_equal(nodes_after(*state, chain(FUSED_MAX_STEPS, false)), 1);
+    assert_int_equal(nodes_after(*state, chain(FUSED_MAX_STEPS + 2, false)), 2);
+    assert_int_equal(nodes_after(*state, chain(FUSED_MAX_INPUTS - 1, true)), 1);
+    assert_int_equal(nodes_after(*state, chain(FUSED_MAX_INPUTS + 1, true)), 2);
+}
+
+/* --- results -------------------------------------------------------------------------------------------- */
+
+/* More elements than a tile, and inputs that are broadcast, transposed and reversed. */
+static void test_views_of_inputs_are_read(void **state)
+{
+    enum { ROWS = 70, COLUMNS = 33 };
+    struct workbench *bench = *state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(COLUMNS, ROWS)),
+                row = forge_input(b, "row", FORGE_F32, forge_shape_of(COLUMNS));
+    forge_value turned = forge_transpose(b, x, (uint32_t[]){1, 0});
+    forge_value sum = forge_add(b, forge_unary(b, FORGE_SQUARE, turned), row);
+    forge_output(b, "y", forge_mul(b, sum, turned));
+    workbench_load(bench, b);
+    assert_int_equal(workbench_facts(bench).launches, 1);
+    float values[ROWS * COLUMNS], rows[COLUMNS], expected[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        values[i] = (float)(i % 101) / 8;
+    for (int i = 0; i < COLUMNS; i++)
+        rows[i] = (float)i;
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < COLUMNS; c++) {
+            float v = values[c * ROWS + r], square = v * v;
+            expected[r * COLUMNS + c] = (square + rows[c]) * v;
+        }
+    workbench_set(bench, "x", values);
+    workbench_set(bench, "row", rows);
+    workbench_run(bench);
+    workbench_assert_output(bench, "y", expected, ROWS * COLUMNS);
+}
+
+static void test_joules_are_divided_among_the_scopes(void **state)
+{
+    struct workbench *bench = *state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(64));
+    forge_scope_push(b, "block");
+    forge_scope_push(b, "norm");
+    x = forge_exp(b, forge_neg(b, x));
+    forge_scope_pop(b);
+    forge_scope_push(b, "act");
+    x = forge_relu(b, x);
+    forge_scope_pop(b);
+    forge_scope_pop(b);
+    forge_output(b, "y", forge_unary(b, FORGE_SQUARE, x));
+    workbench_load(bench, b);
+    const struct program_launch *launch = workbench_launch(bench, "fused");
+    assert_int_equal(launch->origin_count, 3);
+    struct items items;
+    assert_true(items_make(&items, bench->program));
+    assert_float_equal(items_part(&items, bench->program, 0, "block/norm"), 0.5, 1e-12);
+    assert_float_equal(items_part(&items, bench->program, 0, "block/act"), 0.25, 1e-12);
+    assert_float_equal(items_part(&items, bench->program, 0, "block"), 0.75, 1e-12);
+    assert_float_equal(items_part(&items, bench->program, 0, "bl"), 0, 1e-12);
+    assert_float_equal(items_part(&items, bench->program, 0, ""), 1, 1e-12);
+    items_free(&items);
+    char *text = NULL;
+    assert_ok(forge_program_print(bench->program, &text, &error), &error);
+    assert_contains(text, "(of block/norm 2, block/act 1, 1)");
+    free(text);
+}
+
+static void test_wrong_code_is_refused(void **state)
+{
+    static const char *const codes[] = {"[]",        /* no step */
+                                        "[17,0,17]", /* a gap */
+                                        "[7]",       /* no such operation */
+                                        "[1017]",    /* no such kind */
+                                        "[1041]",    /* operand 1 of 1 input */
+                                        "[16401]",   /* a step that comes later */
+                                        "[131089]"}; /* a second operand of a unary operation */
+    (void)state;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        struct composite_attributes attributes = {.name = "fused"};
+        struct fused fused;
+        const char *at = codes[i] + 1;
+        for (size_t k = 0; *at && *at != ']'; k++) {
+            char *end;
+            attributes.code[k] = (uint32_t)strtoul(at, &end, 10);
+            at = *end == ',' ? end + 1 : end;
+        }
+        assert_false(fused_read(&attributes, 1, &fused));
+    }
+}
+
+int main(void)
+{
+#define with_device(test) cmocka_unit_test_setup_teardown(test, workbench_set_up, workbench_tear_down)
+    const struct CMUnitTest tests[] = {
+        with_device(test_a_chain_becomes_one_node),
+        with_device(test_a_value_with_two_readers_in_a_group_is_computed_once),
+        with_device(test_a_value_that_is_needed_outside_stays),
+        with_device(test_a_forward_value_does_not_move_to_the_backward_pass),
+        with_device(test_smaller_values_are_inputs),
+        with_device(test_operations_without_kernels_stay),
+        with_device(test_large_groups_are_divided),
+        with_device(test_views_of_inputs_are_read),
+        with_device(test_joules_are_divided_among_the_scopes),
+        cmocka_unit_test(test_wrong_code_is_refused),
+    };
+    return cmocka_run_group_tests_name("fuse", tests, NULL, NULL);
+}
