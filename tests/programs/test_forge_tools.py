@@ -130,7 +130,7 @@ class Tools(unittest.TestCase):
 
     def test_compile_prints_a_summary(self):
         out = self.good("compile", "--output", self.path("q.fprog"), self.path("g.txt"))
-        self.assertRegex(out, r"q\.fprog: 3 launches, 55 FLOP; arena \d+ bytes \(at least \d+ bytes\), state 56 bytes")
+        self.assertRegex(out, r"q\.fprog: 2 launches, 55 FLOP; arena \d+ bytes \(at least \d+ bytes\), state 56 bytes")
         with open(self.path("p.fprog"), "rb") as one, open(self.path("q.fprog"), "rb") as other:
             self.assertEqual(one.read(), other.read())
 
@@ -170,7 +170,7 @@ class Tools(unittest.TestCase):
         self.assertEqual(self.steps("s.safetensors"), 11)
         self.assertRegex(out, r"1 run, [\d.]+ .?s")
         self.assertRegex(out, r"\nmemory: arena [\d.]+ bytes \(at least .*\), state 56 bytes, constants 64 bytes\n")
-        self.assertRegex(out, r"fc +forward +matmul +\w+")
+        self.assertRegex(out, r"fc +forward +fused_matmul +\w+")
 
     def test_runs_continue_with_the_states(self):
         self.good("run", "--repeat", "5", "--states=" + self.path("w.safetensors"), "--save-states", self.path("s.safetensors"),
@@ -247,7 +247,7 @@ class Tools(unittest.TestCase):
         out = self.good("inspect", self.path("p.fprog"))
         self.assertRegex(out, r"p\.fprog: program, \d launches, 55 FLOP, state 56 bytes\n")
         self.assertRegex(out, r"arena: \d+ bytes planned, \d+ alive at once")
-        self.assertRegex(out, r"matmul by \w+: .*f32\[2,4\].*; 48 FLOP, 104 bytes @fc forward")
+        self.assertRegex(out, r"fused_matmul by \w+: .*f32\[2,4\].*; 54 FLOP, 104 bytes @fc \(fc 100 %\) forward")
 
     def test_inspect_lists_tensors(self):
         out = self.good("inspect", self.path("w.safetensors"))
@@ -299,7 +299,7 @@ class Tools(unittest.TestCase):
 
     def test_estimate_needs_no_run(self):
         machine = {"FORGE_MACHINE": "flop_per_s=1e9,bytes_per_s=1e9,launch_seconds=1e-3,idle_watts=1,busy_watts=1,flop_joules=0,byte_joules=0"}
-        expected = r"3\.00 ms \(.* ms to .* ms\) and 6\.00 mJ \(.* mJ to .* mJ\) each"  # three launches of 1 ms at 2 W
+        expected = r"2\.00 ms \(.* ms to .* ms\) and 4\.00 mJ \(.* mJ to .* mJ\) each"  # two launches of 1 ms at 2 W
         program, output = self.path("p.fprog"), self.path("e.fprog")
         for arguments, line in ((["compile", self.path("g.txt"), "-o", output, "--device", "estimated"], "nothing was run"),
                                 (["inspect", self.path("g.txt"), "--device", "estimated"], "nothing was run"),
@@ -309,7 +309,7 @@ class Tools(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertRegex(done.stdout, expected)
             self.assertIn(line, done.stdout)
-        self.assertRegex(done.stdout, r"matmul +\w+ +1\.00 ms +33\.3 % .* 2\.00 mJ")
+        self.assertRegex(done.stdout, r"matmul +\w+ +1\.00 ms +50\.0 % .* 2\.00 mJ")
         with open(program, "rb") as one, open(output, "rb") as other:
             self.assertEqual(one.read(), other.read())
         self.bad(125, "output 'y' has no value", "run", program, "-d", "estimated", "--get", "y=" + self.path("y.npy"))
@@ -383,11 +383,11 @@ class Tools(unittest.TestCase):
             file.write(GRAPH.replace("@fc", '@"a<b>/fc"'))
         done = self.forge("inspect", graph, "--step", "--html", page, "-t", "1")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"\n +0 +\"?a<b>/fc\"? +forward +matmul +f32_matmul ")
+        self.assertRegex(done.stdout, r"\n +0 +\"?a<b>/fc\"? +forward +fused_matmul +f32_fused_matmul ")
         with open(page, encoding="utf-8") as file:
             text = file.read()
         self.assertIn("<b>a&lt;b&gt;</b>", text)
-        self.assertIn("<td>f32[2,3]<td>f32_matmul<td>", text)
+        self.assertIn("<td>f32[2,3]<td>f32_fused_matmul<td>", text)
         self.assertEqual(text.count("<details"), text.count("</details>"))
         self.assert_adds_up(done.stdout, text)
         for file, reason in ((self.path("w.safetensors"), "not a graph or a program"), (self.path("no"), "No such file")):

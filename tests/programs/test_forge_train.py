@@ -122,13 +122,13 @@ class Train(unittest.TestCase):
         done = self.forge("-b", "32", "-e", "50", "--device", "estimated")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, r"Nothing was trained.*\n.* [num]?s \(.*\)/step and .* [num]?J \(.*\)/step \(modelled\), 1000 steps")
-        self.assertRegex(done.stdout, r"mlp/fc1 +forward +matmul .* % .* [num]?J \(.*, modelled\)")
+        self.assertRegex(done.stdout, r"mlp/fc1 +forward +fused_matmul .* % .* [num]?J \(.*, modelled\)")
         self.assertNotIn("by the whole machine", done.stdout)
         report = self.report("-b", "32", "-e", "50", "--device", "estimated")
         schema_check.validator("forge-train").validate(report)
         self.assertEqual((report["end"], report["options"]["device"], report["epochs"], report["steps"], report["class"]),
                          ("estimated", "estimated", [], 1000, "modelled"))
-        matmul = [o for o in report["operations"] if (o["layer"], o["phase"], o["operation"]) == ("mlp/fc1", "forward", "matmul")]
+        matmul = [o for o in report["operations"] if (o["layer"], o["phase"], o["operation"]) == ("mlp/fc1", "forward", "fused_matmul")]
         self.assertEqual(len(matmul), 1)
         self.assertGreater(matmul[0]["energy_joules"], 0)
         self.assertAlmostEqual(sum(o["energy_joules"] for o in report["operations"]) / report["energy_joules"], 1, 6)
@@ -371,7 +371,7 @@ class Train(unittest.TestCase):
         path = self.path("checkpoint")
         done = self.forge("-b", "32", "-l", "1e30", "-c", path)
         self.assertEqual(done.returncode, 125)
-        self.assertRegex(done.stderr, r"the loss of step (\d+) is -?(nan|inf)(.|\n)* step \1: matmul @mlp/fc\d \(forward\) computed -?(nan|inf) at "
+        self.assertRegex(done.stderr, r"the loss of step (\d+) is -?(nan|inf)(.|\n)* step \1: composite\.fused_matmul @mlp/fc\d \(forward\) computed -?(nan|inf) at "
                          r"\[\d+,\d+\] of f32\[32,\d+\].*; from .* \"mlp\.fc\d\.weight\" f32\[\d+,\d+\] \S+e\+\d+ to ")
         self.assertFalse(os.path.exists(path))
         self.assertEqual(self.forge("-b", "640", "-e", "1", "-c", path).returncode, 0)

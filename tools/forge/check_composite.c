@@ -270,29 +270,79 @@ static struct fused_step smooth_step(struct maker *m, uint8_t previous, uint8_t 
     return (struct fused_step){OP_BINARY, binaries[maker_below(m, 3)], 2, {previous, other}};
 }
 
-/* Inputs: x, a row and a scalar. Each step reads the step before, so all have the shape of x. In CASE_VALUE
- * the last two steps choose between values by a comparison of inputs, which is exact. */
-static void make_fused(struct maker *m, struct arguments *a)
+/* Adds random steps, each of which reads the step before, so that all have one shape. first: the operand that
+ * the first step reads. others: numbers of `count` inputs that are broadcast to it. In CASE_VALUE, the last
+ * two steps choose between values by a comparison of inputs, which is exact. */
+static void add_steps(struct maker *m, struct fused *fused, uint8_t first, const uint8_t *others,
+                      uint32_t count)
 {
-    forge_shape shape = rows(m);
-    uint32_t count = 2 + maker_below(m, 6);
-    add(m, a, shape, -1, 1);
-    add(m, a, forge_shape_of(shape.dims[1]), -1, 1);
-    add(m, a, (forge_shape){0}, -1, 1);
-    uint8_t previous = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t other = maker_below(m, 3 + i);
-        struct fused_step step =
-            smooth_step(m, previous, (uint8_t)(other < 3 ? other : other - 3 + FUSED_MAX_INPUTS));
-        a->attributes.code[i] = fused_word(&step);
-        previous = (uint8_t)(FUSED_MAX_INPUTS + i);
+    uint32_t begin = fused->count, end = begin + 2 + maker_below(m, 6);
+    uint8_t previous = first;
+    while (fused->count < end) {
+        uint32_t other = maker_below(m, count + fused->count - begin);
+        uint8_t operand = other < count ? others[other] : (uint8_t)(FUSED_MAX_INPUTS + begin + other - count);
+        fused->steps[fused->count] = smooth_step(m, previous, operand);
+        previous = (uint8_t)(FUSED_MAX_INPUTS + fused->count++);
     }
     if (m->purpose != CASE_VALUE)
         return;
-    struct fused_step compare = {OP_BINARY, FORGE_LT, 2, {0, 1}};
-    struct fused_step choose = {OP_SELECT, 0, 3, {(uint8_t)(previous + 1), previous, 0}};
-    a->attributes.code[count] = fused_word(&compare);
-    a->attributes.code[count + 1] = fused_word(&choose);
+    struct fused_step compare = {OP_BINARY, FORGE_LT, 2, {others[0], others[1]}};
+    struct fused_step choose = {OP_SELECT, 0, 3, {(uint8_t)(previous + 1), previous, others[0]}};
+    fused->steps[fused->count++] = compare;
+    fused->steps[fused->count++] = choose;
+}
+
+/* Inputs: x, a row and a scalar. */
+static void make_fused(struct maker *m, struct arguments *a)
+{
+    forge_shape shape = rows(m);
+    struct fused fused = {0};
+    add(m, a, shape, -1, 1);
+    add(m, a, forge_shape_of(shape.dims[1]), -1, 1);
+    add(m, a, (forge_shape){0}, -1, 1);
+    add_steps(m, &fused, 0, (const uint8_t[]){0, 1, 2}, 3);
+    fused_write(&fused, &a->attributes);
+}
+
+/* Adds the inputs of the steps after a product: values of the shape of the product, of `row`, and a scalar.
+ * Then adds the steps. */
+static void add_rest(struct maker *m, struct arguments *a, struct fused *fused, forge_shape shape,
+                     forge_shape row)
+{
+    add(m, a, shape, -1, 1);
+    add(m, a, row, -1, 1);
+    add(m, a, (forge_shape){0}, -1, 1);
+    add_steps(m, fused, FUSED_MAX_INPUTS, (const uint8_t[]){2, 3, 4}, 3);
+    fused_write(fused, &a->attributes);
+}
+
+static void make_fused_matmul(struct maker *m, struct arguments *a)
+{
+    int64_t count = maker_size(m, 70, 512), depth = maker_size(m, 60, 512), columns = maker_size(m, 90, 512);
+    uint8_t flags = (uint8_t)maker_below(m, 4);
+    struct fused fused = {.count = 1, .steps = {{OP_MATMUL, flags, 2, {0, 1}}}};
+    bool is_a = flags & FORGE_TRANSPOSE_A, is_b = flags & FORGE_TRANSPOSE_B;
+    add(m, a, is_a ? forge_shape_of(depth, count) : forge_shape_of(count, depth), -1, 1);
+    add(m, a, is_b ? forge_shape_of(columns, depth) : forge_shape_of(depth, columns), -1, 1);
+    add_rest(m, a, &fused, forge_shape_of(count, columns), forge_shape_of(columns));
+}
+
+static void make_fused_conv(struct maker *m, struct arguments *a)
+{
+    int64_t n = maker_size(m, 3, 4), groups = maker_size(m, 2, 1), in = groups * maker_size(m, 5, 64);
+    int64_t out = groups * maker_size(m, 9, 64), width = 3 + maker_size(m, 17, 53);
+    uint32_t stride = 1 + maker_below(m, 2);
+    struct fused fused = {.count = 1,
+                          .steps = {{OP_CONV, 0, 2, {0, 1}}},
+                          .conv = {.groups = (uint32_t)groups,
+                                   .stride = {1, stride},
+                                   .dilation = {1, 1},
+                                   .before = {1, 1},
+                                   .after = {1, 1}}};
+    add(m, a, forge_shape_of(n, in, width, width), -1, 1);
+    add(m, a, forge_shape_of(out, in / groups, 3, 3), -1, 1);
+    add_rest(m, a, &fused, forge_shape_of(n, out, width, (width - 1) / stride + 1),
+             forge_shape_of(out, 1, 1));
 }
 
 static const struct recipe {
@@ -314,8 +364,9 @@ const char *composite_name(unsigned i)
  * so they are checked only in CASE_GRAD. */
 static bool has_gradient(const struct maker *m, const struct recipe *recipe)
 {
-    static const char *const without_kernel[] = {"linear",      "embedding",       "rotary", "swiglu",
-                                                 "cache_write", "paged_attention", "fused",  NULL};
+    static const char *const without_kernel[] = {
+        "linear",          "embedding", "rotary",       "swiglu",     "cache_write",
+        "paged_attention", "fused",     "fused_matmul", "fused_conv", NULL};
     return recipe->make != make_adamw &&
            (m->purpose == CASE_GRAD || !string_is_one_of(recipe->name, without_kernel));
 }

@@ -1,13 +1,14 @@
-/* compiler/fuse.c - the pass that joins elementwise operations, so that their values stay in the cache.
+/* compiler/fuse.c - the pass that joins elementwise operations with each other and with the product before
+ * them, so that the values between them stay in the cache.
  *
- * A group of nodes becomes one composite "fused". A node joins the group of its readers if they all belong to
- * one group: then no value of the group but the last is needed outside. Joining never moves more bytes, because
- * the node's result is neither written nor read any more, and its inputs are read once either way.
- * The nodes of a group have one shape, place and phase. A forward value that only the backward pass reads is
- * not moved there, since its inputs, which are often larger, would have to be kept.
+ * A group of nodes becomes one composite (ir/fused.h). A node joins the group of its readers if they all
+ * belong to one group: then no value of the group but the last is needed outside. Joining never moves more
+ * bytes, because the node's result is neither written nor read any more, and its inputs are read once either
+ * way. A group contains at most one matmul or convolution, as its first node. The nodes of a group have one
+ * shape, place and phase. A forward value that only the backward pass reads is not moved there, since its
+ * inputs, which are often larger, would have to be kept.
  *
- * Note: the nodes of the body keep their scopes, so the joules of the launch can be divided among them.
- */
+ * Note: the nodes of the body keep their scopes, so the joules of the launch can be divided among them. */
 #include <stdlib.h>
 #include "base/error.h"
 #include "forge/compiler/pass.h"
@@ -21,6 +22,8 @@ struct group {
     forge_value inputs[FUSED_MAX_INPUTS]; /* values from outside that the group reads */
     uint8_t input_count;
     uint8_t node_count;
+    uint8_t word_count; /* of its code */
+    uint32_t product;   /* the node of its product; NONE: it has none */
 };
 
 struct fusion {
@@ -28,29 +31,38 @@ struct fusion {
     forge_device *device;
     struct group *groups; /* by node */
     uint32_t *group_of;   /* by node: the last node of its group; NONE: the node is in no group */
-    /* by value: the group that contains all its readers; NONE: there is no reader yet. MANY: there are readers
-     * outside of one group */
+    /* by value: the group that contains all its readers; NONE: there is no reader yet. MANY: there are
+     * readers outside of one group */
     uint32_t *readers;
 };
 #define MANY (UINT32_MAX - 1)
 
 /* --- groups --------------------------------------------------------------------------------------------- */
 
-static bool is_one_value(const struct node *node)
+static bool is_product(const struct node *node)
 {
-    return node->op == OP_UNARY || node->op == OP_BINARY || node->op == OP_SELECT || node->op == OP_CAST;
+    return node->op == OP_MATMUL || node->op == OP_CONV;
+}
+
+/* Returns true if the node accumulates in the type that the composite's body implies. */
+static bool has_usual_sums(const struct fusion *f, const struct node *node)
+{
+    const struct matmul_attributes *matmul = node->attributes;
+    const struct conv_attributes *conv = node->attributes;
+    forge_dtype accumulate = node->op == OP_MATMUL ? matmul->accumulate : conv->accumulate;
+    return !is_product(node) || accumulate == builder_accumulator(f->graph->values[node->output].dtype);
 }
 
 /* Returns true if the device has a kernel for a group of this node alone. */
 static bool is_fusible(const struct fusion *f, const struct node *node)
 {
     static const uint8_t operands[] = {0, 1, 2};
-    struct composite_attributes attributes = {.name = "fused"};
+    struct composite_attributes attributes = {0};
     struct node alone = *node;
-    struct fused_step step;
-    if (!is_one_value(node) || !fused_step_of(node, operands, &step))
+    struct fused fused = {0};
+    if (!fused_words((enum op)node->op) || !has_usual_sums(f, node) || !fused_add(&fused, node, operands) ||
+        !fused_write(&fused, &attributes))
         return false;
-    attributes.code[0] = fused_word(&step);
     alone.op = OP_COMPOSITE;
     alone.attributes = &attributes;
     return composite_kernel_takes(f->graph, &alone, f->device);
@@ -69,6 +81,9 @@ static bool reads(const struct group *group, forge_value value)
 static bool add_node(struct group *group, const forge_graph *graph, const struct node *node)
 {
     struct group grown = *group;
+    grown.word_count += fused_words((enum op)node->op);
+    if (is_product(node))
+        grown.product = (uint32_t)(node - graph->nodes);
     for (size_t i = 0; i < grown.input_count; i++)
         if (grown.inputs[i] == node->output)
             grown.inputs[i] = grown.inputs[--grown.input_count];
@@ -80,7 +95,7 @@ static bool add_node(struct group *group, const forge_graph *graph, const struct
             return false;
         grown.inputs[grown.input_count++] = value;
     }
-    if (grown.node_count == FUSED_MAX_STEPS)
+    if (grown.word_count > FUSED_MAX_STEPS)
         return false;
     grown.node_count++;
     *group = grown;
@@ -100,6 +115,16 @@ static void note_reader(struct fusion *f, forge_value value, uint32_t group)
     *readers = group != NONE && (*readers == NONE || *readers == group) ? group : MANY;
 }
 
+/* Returns true if the node can join the group. A product is computed in the memory of the result, so both
+ * must have one type. */
+static bool can_join(const struct fusion *f, const struct node *node, uint32_t group)
+{
+    const struct node *last = &f->graph->nodes[group];
+    bool has_room = f->groups[group].product == NONE &&
+                    f->graph->values[node->output].dtype == f->graph->values[last->output].dtype;
+    return are_alike(f->graph, node, last) && (!is_product(node) || has_room);
+}
+
 /* Chooses the group of a node whose readers have their groups. */
 static void choose_group(struct fusion *f, uint32_t n)
 {
@@ -108,12 +133,13 @@ static void choose_group(struct fusion *f, uint32_t n)
     f->group_of[n] = NONE;
     if (!is_fusible(f, node))
         return;
-    f->group_of[n] = n;
-    if (group < MANY && are_alike(f->graph, node, &f->graph->nodes[group]) &&
-        add_node(&f->groups[group], f->graph, node))
+    if (group < MANY && can_join(f, node, group) && add_node(&f->groups[group], f->graph, node)) {
         f->group_of[n] = group;
-    else
+    } else if (!is_product(node)) {
+        f->group_of[n] = n;
+        f->groups[n].product = NONE;
         add_node(&f->groups[n], f->graph, node);
+    }
 }
 
 static void choose_groups(struct fusion *f)
@@ -127,14 +153,16 @@ static void choose_groups(struct fusion *f)
         f->readers[graph->slots[i].write] = MANY;
     for (uint32_t n = (uint32_t)graph->node_count; n-- > 0;) {
         choose_group(f, n);
+        /* A product reads all elements of its inputs, so they cannot be computed on the way. */
+        uint32_t reader = is_product(&graph->nodes[n]) ? NONE : f->group_of[n];
         for (size_t i = 0; i < graph->nodes[n].input_count; i++)
-            note_reader(f, node_input(graph, &graph->nodes[n], i), f->group_of[n]);
+            note_reader(f, node_input(graph, &graph->nodes[n], i), reader);
     }
 }
 
 /* --- the new graph -------------------------------------------------------------------------------------- */
 
-/* What fused_body needs: the group and its last node. */
+/* The arguments of fused_body: a group, given by its last node. */
 struct body {
     const struct fusion *fusion;
     uint32_t last;
@@ -144,15 +172,16 @@ struct body {
 static void add_nodes(forge_builder *builder, const struct body *body, forge_value *map)
 {
     const forge_graph *graph = body->fusion->graph;
-    for (uint32_t n = 0; n <= body->last; n++) {
-        if (body->fusion->group_of[n] != body->last)
-            continue;
-        const struct node *node = &graph->nodes[n];
-        builder->phase = (forge_phase)node->phase;
-        builder->scope = builder_add_scope(builder, graph->scopes[node->scope]);
-        if (!builder_copy_values(builder, graph, node, map))
-            return;
-    }
+    for (int products = 1; products >= 0; products--)
+        for (uint32_t n = 0; n <= body->last; n++) {
+            const struct node *node = &graph->nodes[n];
+            if (body->fusion->group_of[n] != body->last || is_product(node) != products)
+                continue;
+            builder->phase = (forge_phase)node->phase;
+            builder->scope = builder_add_scope(builder, graph->scopes[node->scope]);
+            if (!builder_copy_values(builder, graph, node, map))
+                return;
+        }
 }
 
 /* Adds the body of a group's composite; a forge_bodies_fn. */
@@ -183,30 +212,37 @@ static uint8_t operand_of(const struct fusion *f, uint32_t group, const uint8_t 
     return numbers[f->graph->values[value].node];
 }
 
-/* Writes the code of a group. Returns false if out of memory. */
-static bool write_code(const struct fusion *f, uint32_t group, struct composite_attributes *out)
+/* Adds the step of a node of the group. numbers: by node, the operand numbers; gets that of this node. */
+static bool add_step(const struct fusion *f, uint32_t group, uint32_t n, uint8_t *numbers,
+                     struct fused *fused)
 {
-    uint8_t *numbers = calloc(group + 1, sizeof *numbers), operands[3] = {0};
-    uint32_t count = 0;
-    for (uint32_t n = 0; numbers && n <= group; n++) {
-        const struct node *node = &f->graph->nodes[n];
-        struct fused_step step;
-        if (f->group_of[n] != group)
-            continue;
-        for (size_t i = 0; i < node->input_count; i++)
-            operands[i] = operand_of(f, group, numbers, node_input(f->graph, node, i));
-        if (fused_step_of(node, operands, &step))
-            out->code[count] = fused_word(&step);
-        numbers[n] = (uint8_t)(FUSED_MAX_INPUTS + count++);
-    }
-    free(numbers);
-    return numbers != NULL;
+    const struct node *node = &f->graph->nodes[n];
+    uint8_t operands[3] = {0};
+    for (size_t i = 0; i < node->input_count; i++)
+        operands[i] = operand_of(f, group, numbers, node_input(f->graph, node, i));
+    numbers[n] = (uint8_t)(FUSED_MAX_INPUTS + fused->count);
+    return fused_add(fused, node, operands);
 }
 
-/* Replaces the last node of a group by the composite. */
+/* Writes the code of a group, whose product is the first step. Returns false if out of memory. */
+static bool write_code(const struct fusion *f, uint32_t group, struct composite_attributes *out)
+{
+    uint8_t *numbers = calloc(group + 1, sizeof *numbers);
+    struct fused fused = {0};
+    bool is_ok = numbers != NULL;
+    for (int products = 1; products >= 0; products--)
+        for (uint32_t n = 0; is_ok && n <= group; n++)
+            if (f->group_of[n] == group && is_product(&f->graph->nodes[n]) == products)
+                is_ok = add_step(f, group, n, numbers, &fused);
+    free(numbers);
+    return is_ok && fused_write(&fused, out);
+}
+
+/* Replaces the last node of a group by the composite, which gets the scope of the product, because that is
+ * most of the work, or else of the last node. */
 static bool add_composite(forge_builder *builder, const struct fusion *f, uint32_t group, forge_value *map)
 {
-    struct composite_attributes attributes = {.name = "fused"};
+    struct composite_attributes attributes = {0};
     forge_value inputs[FUSED_MAX_INPUTS];
     const struct group *g = &f->groups[group];
     const struct node *last = &f->graph->nodes[group];
@@ -216,7 +252,7 @@ static bool add_composite(forge_builder *builder, const struct fusion *f, uint32
     }
     for (size_t i = 0; i < g->input_count; i++)
         inputs[i] = map[g->inputs[i]];
-    builder_set_provenance(builder, f->graph, last);
+    builder_set_provenance(builder, f->graph, g->product == NONE ? last : &f->graph->nodes[g->product]);
     builder_add_composite(builder, &attributes, inputs, g->input_count, fused_body, &(struct body){f, group},
                           &map[last->output], 1);
     return builder_is_ok(builder);

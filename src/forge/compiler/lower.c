@@ -1,6 +1,7 @@
 /* compiler/lower.c - lowers nodes to launches and views; see lower.h. */
 #include "forge/compiler/lower.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,19 +151,29 @@ static uint32_t add_attributes(struct lowering *l, const struct node *node)
     return add_bytes(l, &attributes, sizeof attributes);
 }
 
-/* Adds an origin of the launch, or a weight of 1 to it if the launch already has it. */
-static bool add_origin(struct lowering *l, struct program_launch *launch, uint32_t scope)
+/* Adds an origin of the launch, or adds to its weight if the launch already has it. */
+static bool add_origin(struct lowering *l, struct program_launch *launch, uint32_t scope, double weight)
 {
     for (uint32_t i = launch->first_origin; i < l->origin_count; i++)
         if (l->origins[i].scope == scope) {
-            l->origins[i].weight++;
+            l->origins[i].weight += weight;
             return true;
         }
     if (!ARRAY_ROOM(l->origins, l->origin_capacity, l->origin_count))
         return no_memory(l);
-    l->origins[l->origin_count++] = (struct program_origin){scope, 1};
+    l->origins[l->origin_count++] = (struct program_origin){.scope = scope, .weight = weight};
     launch->origin_count++;
     return true;
+}
+
+/* Returns the work of an operation of a body at the largest sizes: its FLOP, at least one for each
+ * element. */
+static double work_of(const struct lowering *l, const forge_graph *body, const struct node *node)
+{
+    struct body_costs costs = {.values = l->largest, .value_count = l->graph->dims.count};
+    forge_shape shape = dim_max_shape(&l->dims, &body->values[node->output].shape);
+    double elements = (double)forge_shape_elements(&shape) + 1;
+    return fmax(elements, cost_of_node(body, node, &costs).flop); /* the cost may be NaN */
 }
 
 /* Adds the scopes of a fused node's operations as the origins of its launch. */
@@ -174,8 +185,10 @@ static bool add_origins(struct lowering *l, const struct node *node, struct prog
         return true;
     for (size_t n = 0; n < composite->body->node_count; n++) {
         const struct node *inner = &composite->body->nodes[n];
-        if (inner->op != OP_INPUT &&
-            !add_origin(l, launch, add_string(l, composite->body->scopes[inner->scope])))
+        if (inner->op == OP_INPUT)
+            continue;
+        uint32_t scope = add_string(l, composite->body->scopes[inner->scope]);
+        if (!add_origin(l, launch, scope, work_of(l, composite->body, inner)))
             return false;
     }
     return true;

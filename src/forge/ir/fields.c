@@ -133,17 +133,13 @@ static bool is_shape(const forge_shape *shape, const struct dim_table *dims)
     return true;
 }
 
-/* Limit on strides, dilations, padding and other numbers in lists. It keeps index arithmetic within 64
- * bits. */
-#define MAX_NUMBER (UINT32_C(1) << 24)
-
 /* Returns true if every number of a list is in range. Steps may be negative. A negative size stands for a
  * symbol, so it is also valid. */
 static bool are_numbers(const struct field *field, const void *at, const struct dim_table *dims)
 {
     for (uint32_t i = 0; i < field->limit; i++) {
         if (field->kind == FIELD_NUMBERS) {
-            if (((const uint32_t *)at)[i] > MAX_NUMBER)
+            if (((const uint32_t *)at)[i] > FIELDS_MAX_NUMBER)
                 return false;
             continue;
         }

@@ -46,6 +46,10 @@ struct field {
     const char *(*kind_name)(unsigned i); /* FIELD_KIND only: returns the name of kind i */
 };
 
+/* Limit on strides, dilations, padding and other numbers in lists. It keeps index arithmetic within 64
+ * bits. */
+#define FIELDS_MAX_NUMBER (UINT32_C(1) << 24)
+
 /* Returns the list of fields, which ends with FIELD_END. */
 const struct field *op_fields(enum op op);
 

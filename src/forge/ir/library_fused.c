@@ -1,9 +1,18 @@
-/* ir/library_fused.c - the body of the composite "fused", which its code describes; see fused.h. */
+/* ir/library_fused.c - the bodies of the composites "fused", "fused_matmul" and "fused_conv"; see fused.h. */
 #include "forge/ir/fused.h"
 #include "forge/ir/library.h"
 
+static forge_value add_conv(forge_builder *b, const struct conv_attributes *conv, forge_value x,
+                            forge_value weight)
+{
+    struct conv_attributes attributes = *conv;
+    attributes.accumulate = builder_accumulator(forge_value_dtype(b, x));
+    return builder_emit(b, OP_CONV, &attributes, sizeof attributes, (forge_value[]){x, weight}, 2);
+}
+
 /* Adds the node of a step. values: by operand number. */
-static forge_value add_step(forge_builder *b, const struct fused_step *step, const forge_value *values)
+static forge_value add_step(forge_builder *b, const struct fused *fused, const struct fused_step *step,
+                            const forge_value *values)
 {
     forge_value x = values[step->operands[0]], y = values[step->operands[1]], z = values[step->operands[2]];
     switch (step->op) {
@@ -13,6 +22,10 @@ static forge_value add_step(forge_builder *b, const struct fused_step *step, con
         return forge_binary(b, (forge_binary_kind)step->kind, x, y);
     case OP_SELECT:
         return forge_select(b, x, y, z);
+    case OP_MATMUL:
+        return forge_matmul(b, x, y, step->kind);
+    case OP_CONV:
+        return add_conv(b, &fused->conv, x, y);
     default:
         return forge_cast(b, (forge_dtype)step->kind, x);
     }
@@ -31,7 +44,7 @@ void library_fused(forge_builder *b, const forge_value *in, size_t count, const 
         values[i] = in[i];
     forge_value *steps = values + FUSED_MAX_INPUTS;
     for (uint32_t i = 0; i < fused.count; i++)
-        steps[i] = add_step(b, &fused.steps[i], values);
+        steps[i] = add_step(b, &fused, &fused.steps[i], values);
     out[0] = steps[fused.count - 1];
     forge_shape result = forge_value_shape(b, out[0]);
     for (uint32_t i = 0; i < fused.count; i++) {
@@ -39,4 +52,16 @@ void library_fused(forge_builder *b, const forge_value *in, size_t count, const 
         if (!forge_shape_equal(&shape, &result))
             forge_builder_fail(b, "fused: step %u has another shape than the result", (unsigned)i);
     }
+}
+
+void library_fused_matmul(forge_builder *b, const forge_value *in, size_t count, const void *context,
+                          forge_value *out)
+{
+    library_fused(b, in, count, context, out);
+}
+
+void library_fused_conv(forge_builder *b, const forge_value *in, size_t count, const void *context,
+                        forge_value *out)
+{
+    library_fused(b, in, count, context, out);
 }

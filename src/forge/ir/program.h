@@ -54,8 +54,9 @@ struct program_cost {
 
 /* A scope whose operations are part of a fused launch. */
 struct program_origin {
-    uint32_t scope;  /* offset in `strings` */
-    uint32_t weight; /* number of its operations; not 0 */
+    uint32_t scope;    /* offset in `strings` */
+    uint32_t reserved; /* always 0 */
+    double weight;     /* work of its operations, relative to that of the launch's other origins; above 0 */
 };
 
 /* One operation on bindings, which a kernel of the device executes. */
@@ -68,7 +69,7 @@ struct program_launch {
     uint32_t scope;                       /* offset in `strings` */
     uint32_t phase;
     uint32_t first_origin, origin_count; /* the scopes among which its energy is divided; none: `scope` */
-    struct program_cost cost; /* cost at the largest sizes of the symbols */
+    struct program_cost cost;            /* cost at the largest sizes of the symbols */
 };
 
 /* The position of an array in the program. */

@@ -209,7 +209,8 @@ static bool is_launched(uint32_t op)
 static bool check_origin(struct check *c, size_t i)
 {
     const struct program_origin *origin = &program_origins(c->program)[i];
-    return (is_string(c, origin->scope) && origin->weight > 0) || invalid(c, "origin %zu is invalid", i);
+    bool is_valid = is_string(c, origin->scope) && origin->weight > 0 && isfinite(origin->weight);
+    return is_valid || invalid(c, "origin %zu is invalid", i);
 }
 
 static bool check_launch(struct check *c, size_t i)

@@ -81,17 +81,20 @@ static void print_binding(struct text *text, const forge_program *program,
     text_add(text, ")");
 }
 
-/* Prints " (of a/b 2, c 1)", the scopes of a fused launch with the numbers of their operations. */
+/* Prints " (a/b 75 %, c 25 %)", the scopes of a fused launch with their parts of its work. */
 static void print_origins(struct text *text, const forge_program *program,
                           const struct program_launch *launch)
 {
     const struct program_origin *origins = program_origins(program) + launch->first_origin;
+    double all = 0;
+    for (uint32_t i = 0; i < launch->origin_count; i++)
+        all += origins[i].weight;
     for (uint32_t i = 0; i < launch->origin_count; i++) {
         const char *scope = program_string(program, origins[i].scope);
-        text_add(text, i ? ", " : " (of ");
+        text_add(text, i ? ", " : " (");
         if (*scope)
             text_add_path(text, scope);
-        text_printf(text, "%s%u", *scope ? " " : "", origins[i].weight);
+        text_printf(text, "%s%.3g %%", *scope ? " " : "", 100 * origins[i].weight / all);
     }
     text_add(text, launch->origin_count ? ")" : "");
 }

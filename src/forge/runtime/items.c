@@ -160,10 +160,10 @@ static bool is_below(const char *scope, const char *outer)
     return length == 0 || (strncmp(scope, outer, length) == 0 && (scope[length] == '/' || !scope[length]));
 }
 
-/* Returns the number of the operations of a fused launch, and sets *out_below to the number of those in
- * `scope` or below it. Returns 0 if the launch is not fused. */
-static double count_origins(const forge_program *program, const struct program_launch *launch,
-                            const char *scope, double *out_below)
+/* Returns the work of the operations of a fused launch, and sets *out_below to the work of those in `scope`
+ * or below it. Returns 0 if the launch is not fused. */
+static double work_of_origins(const forge_program *program, const struct program_launch *launch,
+                              const char *scope, double *out_below)
 {
     double all = 0;
     *out_below = 0;
@@ -182,9 +182,9 @@ double items_part(const struct items *items, const forge_program *program, size_
         const struct program_launch *launch = &program_launches(program)[i];
         if (items->item_of[i] != item || !launch->origin_count)
             continue;
-        double of_scope, count = count_origins(program, launch, scope, &of_scope);
+        double of_scope, work = work_of_origins(program, launch, scope, &of_scope);
         all += launch->cost.written_bytes;
-        below += launch->cost.written_bytes * of_scope / count;
+        below += launch->cost.written_bytes * of_scope / work;
     }
     return all > 0 ? below / all : is_below(items->list[item].scope, scope);
 }

@@ -39,8 +39,8 @@ struct items {
 bool items_make(struct items *items, const forge_program *program);
 void items_free(struct items *items);
 /* Returns the part of an item's joules that belongs to operations in `scope` or below it, from 0 to 1. The
- * joules of a fused launch are divided equally among its operations, all of which have equally many
- * elements. */
+ * joules of a fused launch are divided among its operations in proportion to their FLOP, at least one for
+ * each element of the result. */
 double items_part(const struct items *items, const forge_program *program, size_t item, const char *scope);
 /* Returns the mean cost of an item's launches in one run. */
 struct program_cost items_cost(const struct items *items, const forge_instance *instance, size_t item);

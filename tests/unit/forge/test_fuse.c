@@ -179,6 +179,81 @@ static void test_large_groups_are_divided(void **state)
     assert_int_equal(nodes_after(*state, chain(FUSED_MAX_INPUTS + 1, true)), 2);
 }
 
+/* --- products ------------------------------------------------------------------------------------------- */
+
+static void test_a_matmul_is_the_first_step(void **state)
+{
+    assert_fuses(state,
+                 "forge graph 1\n"
+                 "%1 = input \"x\" : f32[2,4]\n"
+                 "%2 = input \"w\" : f32[3,4]\n"
+                 "%3 = input \"r\" : f32[2,3]\n"
+                 "%4 = unary.exp(%3) : f32[2,3] @r\n"
+                 "%5 = matmul(%1, %2) transpose_b : f32[2,3] @fc\n"
+                 "%6 = binary.add(%4, %5) : f32[2,3] @sum\n"
+                 "output \"y\" = %6\n",
+                 "forge graph 1\n"
+                 "body $0 {\n"
+                 "  %1 = input \"0\" : f32[3,4]\n"
+                 "  %2 = input \"1\" : f32[2,4]\n"
+                 "  %3 = input \"2\" : f32[2,3]\n"
+                 "  %4 = matmul(%2, %1) transpose_b : f32[2,3] @fc\n"
+                 "  %5 = unary.exp(%3) : f32[2,3] @r\n"
+                 "  %6 = binary.add(%5, %4) : f32[2,3] @sum\n"
+                 "  output \"0\" = %6\n"
+                 "}\n"
+                 "%1 = input \"x\" : f32[2,4]\n"
+                 "%2 = input \"w\" : f32[3,4]\n"
+                 "%3 = input \"r\" : f32[2,3]\n"
+                 "%4 = composite.fused_matmul(%2, %1, %3) code=[1045,2105,2114562] body=$0 : f32[2,3] @fc\n"
+                 "output \"y\" = %4\n");
+}
+
+static void test_a_group_has_one_product(void **state)
+{
+    struct workbench *bench = *state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(8, 8));
+    forge_value y = forge_input(b, "y", FORGE_F32, forge_shape_of(8, 8));
+    forge_output(b, "z", forge_relu(b, forge_add(b, forge_matmul(b, x, y, 0), forge_matmul(b, y, x, 0))));
+    workbench_load(bench, b);
+    assert_int_equal(workbench_facts(bench).launches, 2);
+    assert_non_null(workbench_launch(bench, "matmul"));
+    assert_int_equal(workbench_launch(bench, "fused_matmul")->input_count, 3);
+}
+
+static void test_the_input_of_a_product_is_computed_first(void **state)
+{
+    assert_unchanged(state, "forge graph 1\n"
+                            "%1 = input \"x\" : f32[8,8]\n"
+                            "%2 = unary.exp(%1) : f32[8,8]\n"
+                            "%3 = matmul(%2, %2) : f32[8,8]\n"
+                            "output \"y\" = %3\n");
+}
+
+static void test_a_comparison_does_not_join_a_product(void **state)
+{
+    assert_unchanged(state, "forge graph 1\n"
+                            "%1 = input \"x\" : f32[8,8]\n"
+                            "%2 = matmul(%1, %1) : f32[8,8]\n"
+                            "%3 = binary.gt(%2, %1) : bool[8,8]\n"
+                            "output \"y\" = %3\n");
+}
+
+static void test_a_transposed_conv_does_not_join(void **state)
+{
+    struct workbench *bench = *state;
+    for (int is_transposed = 0; is_transposed < 2; is_transposed++) {
+        forge_builder *b = forge_builder_new();
+        forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(1, 4, 9, 9)),
+                    w = forge_input(b, "w", FORGE_F32, forge_shape_of(4, 4, 3, 3));
+        forge_conv_options options = {.struct_size = sizeof options, .is_transposed = is_transposed};
+        forge_output(b, "y", forge_relu(b, forge_conv(b, x, w, &options)));
+        workbench_load(bench, b);
+        assert_int_equal(workbench_facts(bench).launches, 1 + is_transposed);
+    }
+}
+
 /* --- results -------------------------------------------------------------------------------------------- */
 
 /* More elements than a tile, and inputs that are broadcast, transposed and reversed. */
@@ -237,7 +312,7 @@ static void test_joules_are_divided_among_the_scopes(void **state)
     items_free(&items);
     char *text = NULL;
     assert_ok(forge_program_print(bench->program, &text, &error), &error);
-    assert_contains(text, "(of block/norm 2, block/act 1, 1)");
+    assert_contains(text, "(block/norm 50 %, block/act 25 %, 25 %)");
     free(text);
 }
 
@@ -275,6 +350,11 @@ int main(void)
         with_device(test_smaller_values_are_inputs),
         with_device(test_operations_without_kernels_stay),
         with_device(test_large_groups_are_divided),
+        with_device(test_a_matmul_is_the_first_step),
+        with_device(test_a_group_has_one_product),
+        with_device(test_the_input_of_a_product_is_computed_first),
+        with_device(test_a_comparison_does_not_join_a_product),
+        with_device(test_a_transposed_conv_does_not_join),
         with_device(test_views_of_inputs_are_read),
         with_device(test_joules_are_divided_among_the_scopes),
         cmocka_unit_test(test_wrong_code_is_refused),

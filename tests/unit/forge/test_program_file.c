@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <forge/compiler.h>
 #include "support/check.h"
 #include "support/random_graph.h"
 #include "support/small_program.h"
@@ -252,7 +253,8 @@ static forge_program *product(void)
     forge_output(b, "y", forge_relu(b, forge_matmul(b, x, forge_read(b, w), 0)));
     forge_output(b, "z", forge_matmul(b, x, x, 0));
     assert_int_equal(forge_builder_finish(b, &graph, NULL), JOULE_OK);
-    assert_int_equal(forge_compile(graph, device, &program, NULL), JOULE_OK);
+    const forge_compile_options options = {.struct_size = sizeof options, .skip = "fuse"};
+    assert_int_equal(forge_compile_with(graph, device, &options, &program, NULL), JOULE_OK);
     forge_graph_free(graph);
     return program;
 }

@@ -306,6 +306,7 @@ struct part {
     const struct gemm_cut *cut;
     size_t group, piece;
     size_t wanted; /* number of pieces, from this piece on, that the thread must compute */
+    const struct gemm_finish *finish;
     void *scratch;
 };
 
@@ -330,18 +331,19 @@ static size_t run_phase(const struct part *part, const struct conv_phase *phase,
         .next_row = phase->next_channel,
         .run = places,
         .next_run = phase->next_channel * c->channels,
-        .find_columns = is_apart ? find_columns : NULL};
+        .find_columns = is_apart ? find_columns : NULL,
+        .finish = part->finish};
     return gemm_run_piece(part->code->gemm, &gemm, part->cut, part->piece, part->wanted, part->scratch);
 }
 
 void conv_run(const struct conv_code *code, const struct launch *launch, size_t first, size_t end,
-              void *scratch)
+              const struct gemm_finish *finish, void *scratch)
 {
     struct conv c = conv_of(launch);
     struct gemm_cut cut = cut_of(launch, &c);
     size_t pieces = cut.row_pieces * cut.column_pieces, phases = conv_phases(&c);
     for (size_t i = first, done = 0; i < end; i += done) {
-        struct part part = {code, launch, &cut, i / pieces, i % pieces, end - i, scratch};
+        struct part part = {code, launch, &cut, i / pieces, i % pieces, end - i, finish, scratch};
         for (size_t k = 0; k < phases; k++) {
             struct conv_phase phase = conv_phase_of(&c, k);
             done = run_phase(&part, &phase, phases > 1);

@@ -2,7 +2,9 @@
 #include "forge/backends/cpu/fused.h"
 
 #include <string.h>
+#include "forge/backends/cpu/conv.h"
 #include "forge/backends/cpu/elementwise.h"
+#include "forge/backends/cpu/matmul.h"
 
 /* Returns the element type of a step's value. dtypes: by operand number. */
 static forge_dtype dtype_of(const struct fused_step *step, const forge_dtype *dtypes)
@@ -58,12 +60,9 @@ static bool takes_step(const struct fused_step *step, const forge_dtype *dtypes,
     }
 }
 
-/* Reads the code and the types of all operands. Returns false if a step has no kernel. */
-static bool read_steps(const struct launch *launch, struct fused_plan *plan)
+/* Sets the types of all operands. Returns false if a step of plan->fused has no kernel. */
+static bool set_types(const struct launch *launch, struct fused_plan *plan)
 {
-    if (launch->input_count > FUSED_MAX_INPUTS || launch->output_count != 1 ||
-        !fused_read(launch->attributes, launch->input_count, &plan->fused))
-        return false;
     for (size_t i = 0; i < launch->input_count; i++)
         plan->dtypes[i] = launch->inputs[i].dtype;
     for (uint32_t i = 0; i < plan->fused.count; i++) {
@@ -73,7 +72,8 @@ static bool read_steps(const struct launch *launch, struct fused_plan *plan)
             return false;
         plan->dtypes[FUSED_MAX_INPUTS + i] = dtype;
     }
-    return launch->outputs[0].dtype == plan->dtypes[FUSED_MAX_INPUTS + plan->fused.count - 1];
+    return plan->fused.count == 0 ||
+           launch->outputs[0].dtype == plan->dtypes[FUSED_MAX_INPUTS + plan->fused.count - 1];
 }
 
 /* Returns true if a view of an input can be broadcast to the shape of the result. */
@@ -88,13 +88,26 @@ static bool can_broadcast(const struct view *input, const forge_shape *result)
     return true;
 }
 
+/* Returns true if all inputs of elementwise steps can be broadcast to the output, and all steps have
+ * kernels. */
+static bool can_run(const struct launch *launch, struct fused_plan *plan)
+{
+    for (size_t i = 0; i < launch->input_count; i++)
+        if (!can_broadcast(&launch->inputs[i], &launch->outputs[0].shape))
+            return false;
+    return set_types(launch, plan);
+}
+
+static bool read(const struct launch *launch, struct fused *out)
+{
+    return launch->input_count <= FUSED_MAX_INPUTS && launch->output_count == 1 &&
+           fused_read(launch->attributes, launch->input_count, out);
+}
+
 bool fused_takes(const struct launch *launch)
 {
     struct fused_plan plan;
-    for (size_t i = 0; i < launch->input_count && launch->output_count == 1; i++)
-        if (!can_broadcast(&launch->inputs[i], &launch->outputs[0].shape))
-            return false;
-    return read_steps(launch, &plan);
+    return read(launch, &plan.fused) && can_run(launch, &plan);
 }
 
 /* Gives each value a tile. A tile is free again after the last step that reads its value. A step does not
@@ -119,7 +132,7 @@ static void give_slots(struct fused_plan *plan)
 void fused_plan(const struct launch *launch, struct fused_plan *out)
 {
     memset(out, 0, sizeof *out);
-    if (read_steps(launch, out))
+    if (read(launch, &out->fused) && set_types(launch, out))
         give_slots(out);
 }
 
@@ -134,4 +147,98 @@ size_t fused_pieces(const struct launch *launch, size_t *out_grain)
         ns += elementwise_ns(&s.launch);
     }
     return runs_pieces(launch, ns, out_grain);
+}
+
+/* --- after a product ------------------------------------------------------------------------------------ */
+
+/* Returns the operand number in `rest` of operand `operand` of the whole launch, and adds the input to `rest`
+ * if it is new. Returns FUSED_OPERANDS if there are too many inputs. */
+static uint8_t operand_in_rest(const struct launch *launch, struct fused_product *p, uint8_t *inputs,
+                               uint8_t operand)
+{
+    if (operand == FUSED_MAX_INPUTS)
+        return 0; /* the product */
+    if (operand > FUSED_MAX_INPUTS)
+        return operand - 1;
+    for (uint8_t i = 1; i < p->rest.input_count; i++)
+        if (inputs[i] == operand)
+            return i;
+    if (p->rest.input_count == FUSED_MAX_INPUTS)
+        return FUSED_OPERANDS;
+    inputs[p->rest.input_count] = operand;
+    p->rest_inputs[p->rest.input_count] = launch->inputs[operand];
+    return (uint8_t)p->rest.input_count++;
+}
+
+/* Sets p->rest and p->plan from the steps after the product. */
+static bool divide_steps(const struct launch *launch, const struct fused *whole, struct fused_product *p)
+{
+    uint8_t inputs[FUSED_MAX_INPUTS] = {0};
+    p->rest_inputs[0] = launch->outputs[0];
+    p->rest = (struct launch){.op = OP_COMPOSITE,
+                              .inputs = p->rest_inputs,
+                              .input_count = 1,
+                              .outputs = launch->outputs,
+                              .output_count = 1};
+    p->plan.fused.count = whole->count - 1;
+    for (uint32_t i = 1; i < whole->count; i++) {
+        struct fused_step step = whole->steps[i];
+        for (int k = 0; k < step.operand_count; k++)
+            if ((step.operands[k] = operand_in_rest(launch, p, inputs, step.operands[k])) == FUSED_OPERANDS)
+                return false;
+        p->plan.fused.steps[i - 1] = step;
+    }
+    if (!can_run(&p->rest, &p->plan))
+        return false;
+    give_slots(&p->plan);
+    return true;
+}
+
+bool fused_divide(const struct launch *launch, struct fused_product *out)
+{
+    struct fused whole;
+    memset(out, 0, sizeof *out);
+    if (!read(launch, &whole) || (whole.steps[0].op != OP_MATMUL && whole.steps[0].op != OP_CONV))
+        return false;
+    bool is_matmul = whole.steps[0].op == OP_MATMUL;
+    for (int i = 0; i < 2; i++)
+        out->product_inputs[i] = launch->inputs[whole.steps[0].operands[i]];
+    out->matmul = (struct matmul_attributes){whole.steps[0].kind, FORGE_F32};
+    out->conv = whole.conv;
+    out->conv.accumulate = FORGE_F32;
+    out->product = (struct launch){.op = is_matmul ? OP_MATMUL : OP_CONV,
+                                   .attributes = is_matmul ? (const void *)&out->matmul : &out->conv,
+                                   .inputs = out->product_inputs,
+                                   .input_count = 2,
+                                   .outputs = launch->outputs,
+                                   .output_count = 1};
+    return divide_steps(launch, &whole, out);
+}
+
+bool fused_takes_matmul(const struct launch *launch)
+{
+    struct fused_product p;
+    return fused_divide(launch, &p) && p.product.op == OP_MATMUL && p.product_inputs[0].shape.rank >= 2 &&
+           p.product_inputs[1].shape.rank >= 2 && matmul_takes_f32(&p.product);
+}
+
+bool fused_takes_conv(const struct launch *launch)
+{
+    struct fused_product p;
+    return fused_divide(launch, &p) && p.product.op == OP_CONV && p.product_inputs[0].dtype == FORGE_F32 &&
+           p.product_inputs[1].dtype == FORGE_F32 && conv_takes_f32(&p.product);
+}
+
+size_t fused_matmul_pieces(const struct launch *launch, size_t *out_grain)
+{
+    struct fused_product p;
+    fused_divide(launch, &p);
+    return matmul_pieces(&p.product, out_grain);
+}
+
+size_t fused_conv_pieces(const struct launch *launch, size_t *out_grain)
+{
+    struct fused_product p;
+    fused_divide(launch, &p);
+    return conv_pieces(&p.product, out_grain);
 }

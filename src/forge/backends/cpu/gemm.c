@@ -195,6 +195,18 @@ static void multiply_block(struct panel *panel, char *a, bool keeps_a)
     }
 }
 
+/* Calls gemm->finish for all rows of a block of columns. */
+static void finish_block(struct panel *panel, void *scratch)
+{
+    const struct gemm_finish *finish = panel->gemm->finish;
+    for (panel->row = 0; panel->row < panel->gemm->rows; panel->row++)
+        for (size_t column = 0, some, left; column < panel->columns; column += some) {
+            char *c = place(panel, column, &left);
+            some = min(left, panel->columns - column);
+            finish->fn(finish->context, c, some, (char *)scratch + GEMM_SCRATCH_BYTES);
+        }
+}
+
 void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scratch)
 {
     int64_t offsets[MAX_COLUMNS];
@@ -216,6 +228,8 @@ void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scrat
             panel.adds = gemm->adds || panel.k > 0;
             multiply_block(&panel, scratch, keeps_a);
         }
+        if (gemm->finish)
+            finish_block(&panel, scratch);
     }
 }
 

@@ -60,6 +60,14 @@ struct gemm_code {
                       const int64_t *offsets, bool adds);
 };
 
+/* A function for parts of c whose sums are complete, called while they are in the cache. */
+struct gemm_finish {
+    /* Receives `count` contiguous elements of c. scratch: the thread's scratch memory after the first
+     * GEMM_SCRATCH_BYTES. */
+    void (*fn)(const void *context, void *c, size_t count, void *scratch);
+    const void *context;
+};
+
 /* One product: c = a x b, or c += a x b if `adds`. */
 struct gemm {
     size_t rows, columns, depth;
@@ -72,6 +80,7 @@ struct gemm {
     /* If not NULL, used instead of `run` and next_run: computes the offsets of columns `column` to column +
      * count - 1 from the start of a row of c, in elements. */
     void (*find_columns)(const struct gemm_side *b, size_t column, size_t count, int64_t *out_offsets);
+    const struct gemm_finish *finish; /* NULL: nothing; must be NULL if find_columns is set */
 };
 
 /* Returns the number of k in a block. The last block may be smaller. */

@@ -111,9 +111,10 @@ size_t matmul_pieces(const struct launch *launch, size_t *out_grain)
 }
 
 void matmul_run(const struct gemm_code *code, const struct launch *launch, size_t first, size_t end,
-                void *scratch)
+                const struct gemm_finish *finish, void *scratch)
 {
     struct products products = products_of(launch);
+    products.gemm.finish = finish;
     struct gemm_cut cut = gemm_cut(products.gemm.rows, products.gemm.columns, products.gemm.depth);
     size_t pieces = cut.row_pieces * cut.column_pieces;
     for (size_t i = first, done; i < end; i += done) {

@@ -16,8 +16,9 @@ bool matmul_takes_f64(const struct launch *launch);
 /* Returns the number of pieces, which are blocks of products. *out_grain: minimum number of pieces per
  * thread. */
 size_t matmul_pieces(const struct launch *launch, size_t *out_grain);
-/* Computes pieces [first, end). scratch: KERNEL_SCRATCH_BYTES of memory that no other thread uses. */
+/* Computes pieces [first, end). finish: NULL, or what is done with complete sums. scratch:
+ * KERNEL_SCRATCH_BYTES of memory that no other thread uses. */
 void matmul_run(const struct gemm_code *code, const struct launch *launch, size_t first, size_t end,
-                void *scratch);
+                const struct gemm_finish *finish, void *scratch);
 
 #endif

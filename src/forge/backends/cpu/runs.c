@@ -4,13 +4,6 @@
 enum { PIECE = 4096 };           /* elements in a piece of work */
 #define MIN_THREAD_WORK_NS 20000 /* minimum work per thread, in ns: a few times the cost of waking a thread */
 
-struct runs {
-    uint32_t rank; /* number of joined dimensions, at least 1 */
-    size_t dims[FORGE_MAX_RANK];
-    int64_t strides[RUN_INPUTS][FORGE_MAX_RANK];
-    size_t input_count, input_bytes[RUN_INPUTS], out_bytes;
-};
-
 static int64_t stride_of(const struct view *view, const forge_shape *shape, uint32_t dim)
 {
     uint32_t missing = shape->rank - view->shape.rank;
@@ -36,7 +29,7 @@ static void add(struct runs *runs, const struct launch *launch, uint32_t dim)
         runs->strides[i][last] = stride_of(&launch->inputs[i], shape, dim);
 }
 
-static struct runs runs_of(const struct launch *launch)
+struct runs runs_of(const struct launch *launch)
 {
     struct runs runs = {.rank = 1,
                         .dims = {1},
@@ -54,15 +47,18 @@ static struct run run_at(const struct runs *runs, const struct launch *launch, s
 {
     uint32_t last = runs->rank - 1;
     size_t rest = position, place = 0;
-    int64_t offsets[RUN_INPUTS] = {0};
+    int64_t offsets[RUN_INPUTS];
+    for (size_t i = 0; i < runs->input_count; i++)
+        offsets[i] = 0;
     for (uint32_t dim = runs->rank; dim-- > 0; rest /= runs->dims[dim]) {
         size_t index = dim ? rest % runs->dims[dim] : rest;
         place = dim == last ? index : place;
         for (size_t i = 0; i < runs->input_count; i++)
             offsets[i] += (int64_t)index * runs->strides[i][dim];
     }
-    struct run run = {.out = (char *)launch->outputs[0].data + position * runs->out_bytes,
-                      .count = runs->dims[last] - place};
+    struct run run; /* members of inputs that do not exist are not set: runs may be short */
+    run.out = (char *)launch->outputs[0].data + position * runs->out_bytes;
+    run.count = runs->dims[last] - place;
     if (run.count > end - position)
         run.count = end - position;
     for (size_t i = 0; i < runs->input_count; i++) {
@@ -72,17 +68,21 @@ static struct run run_at(const struct runs *runs, const struct launch *launch, s
     return run;
 }
 
+void runs_between(const struct runs *runs, const struct launch *launch, size_t at, size_t stop, run_fn *fn,
+                  const void *context)
+{
+    while (at < stop) {
+        struct run run = run_at(runs, launch, at, stop);
+        fn(context, &run);
+        at += run.count;
+    }
+}
+
 void runs_each(const struct launch *launch, size_t first, size_t end, run_fn *fn, const void *context)
 {
     struct runs runs = runs_of(launch);
     size_t count = forge_shape_elements(&launch->outputs[0].shape), stop = end * PIECE;
-    if (stop > count)
-        stop = count;
-    for (size_t at = first * PIECE; at < stop;) {
-        struct run run = run_at(&runs, launch, at, stop);
-        fn(context, &run);
-        at += run.count;
-    }
+    runs_between(&runs, launch, first * PIECE, stop < count ? stop : count, fn, context);
 }
 
 size_t runs_pieces(const struct launch *launch, double ns, size_t *out_grain)

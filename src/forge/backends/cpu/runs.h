@@ -21,6 +21,18 @@ struct run {
 
 typedef void run_fn(const void *context, const struct run *run);
 
+/* The dimensions of a launch, joined where each input has a constant step across them. */
+struct runs {
+    uint32_t rank; /* number of joined dimensions, at least 1 */
+    size_t dims[FORGE_MAX_RANK];
+    int64_t strides[RUN_INPUTS][FORGE_MAX_RANK];
+    size_t input_count, input_bytes[RUN_INPUTS], out_bytes;
+};
+struct runs runs_of(const struct launch *launch);
+/* Calls fn for the runs of the output's elements [at, stop). */
+void runs_between(const struct runs *runs, const struct launch *launch, size_t at, size_t stop, run_fn *fn,
+                  const void *context);
+
 /* Calls fn for the runs of pieces [first, end). */
 void runs_each(const struct launch *launch, size_t first, size_t end, run_fn *fn, const void *context);
 
