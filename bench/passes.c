@@ -1,9 +1,8 @@
-/* bench/passes.c - shows what each pass of the compiler changes in mlp, cnn, resnet18 and gpt: launches, moved
- * bytes, the time of a run, and modelled joules.
+/* bench/passes.c - shows what each pass of the compiler changes in mlp, cnn, resnet18 and gpt: launches,
+ * moved bytes, the time of a run, and modelled joules.
  *
  * Each model is compiled once with all passes and once without each pass. Their runs alternate, and the table
- * contains medians. `bench_passes RUNS THREADS` (default: 9 runs, 2 threads) measures more.
- */
+ * contains medians. `bench_passes RUNS THREADS` (default: 9 runs, 2 threads) measures more. */
 #include <forge/compiler.h>
 #include <forge/optim.h>
 #include <math.h>

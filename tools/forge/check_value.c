@@ -12,6 +12,7 @@
 #include "forge/core/dtype.h"
 #include "forge/ir/operation_cost.h"
 #include "forge/ir/fields.h"
+#include <forge/compiler.h>
 #include "forge/reference/reference.h"
 
 /* Allowed error of a composite, in epsilons of the largest magnitude in its output. */
@@ -22,7 +23,9 @@
 joule_status loaded_case_open(struct loaded_case *loaded, forge_device *device, const struct check_case *c,
                               joule_error *error)
 {
-    joule_status status = forge_compile(c->graph, device, &loaded->program, error);
+    /* These passes would replace the operation that is checked. */
+    const forge_compile_options options = {.struct_size = sizeof options, .skip = "regroup,fuse"};
+    joule_status status = forge_compile_with(c->graph, device, &options, &loaded->program, error);
     if (status == JOULE_OK)
         status = forge_states_new(device, 1, &loaded->states, error);
     if (status == JOULE_OK)

@@ -45,6 +45,8 @@ pass_fn pass_expand;
 pass_fn pass_transfer;
 /* Replaces nodes whose inputs are all constants by their results. */
 pass_fn pass_fold;
+/* Writes operations in forms that the next pass can join. */
+pass_fn pass_regroup;
 /* Joins elementwise operations for which the device has kernels. */
 pass_fn pass_fuse;
 /* Moves updates of parameters to the earliest possible position after their gradients. */
