@@ -12,7 +12,6 @@
 #include "forge/core/dtype.h"
 #include "forge/ir/operation_cost.h"
 #include "forge/ir/fields.h"
-#include <forge/compiler.h>
 #include "forge/reference/reference.h"
 
 /* Allowed error of a composite, in epsilons of the largest magnitude in its output. */
