@@ -1,5 +1,6 @@
 """Support for program tests, mainly of `joule run`: starts programs, waits for conditions, and skips tests.
 """
+import functools
 import os
 import sys
 import tempfile
@@ -39,6 +40,20 @@ def wait_until(condition, what):
             return value
         time.sleep(0.01)
     raise AssertionError(f"waited {PATIENCE_S} s in vain for {what}")
+
+
+def patient(test):
+    """Decorates a test that compares figures with a counter which a thread of the test moves: repeats it up to twice if it
+    fails, because a busy machine may stop that thread for a while. A fault of the program shows each time."""
+    @functools.wraps(test)
+    def repeated(*arguments):
+        for _ in range(2):
+            try:
+                return test(*arguments)
+            except AssertionError:
+                time.sleep(1)
+        return test(*arguments)
+    return repeated
 
 
 def check(condition, *what):

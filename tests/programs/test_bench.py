@@ -8,12 +8,13 @@ import unittest
 import bench_support
 import run_support
 import schema_check
-from run_support import JOULE, Machine, wait_until
+from run_support import JOULE, Machine, patient, wait_until
 
 WATTS = 50
 
 
 class Bench(bench_support.BenchTest):
+    @patient
     def test_energy_is_power_times_time(self):
         with Machine(WATTS) as machine:
             found = self.results("bench", "--root", machine.root, "-r", "7", "--warmup", "1", "--", "sleep", "0.2")

@@ -16,7 +16,7 @@ import tempfile
 import time
 import unittest
 
-from run_support import JOULE, Machine, PATIENCE_S, children_of, main, read_file, sanitizer_of, state_of, wait_until
+from run_support import JOULE, PATIENCE_S, Machine, children_of, main, patient, read_file, sanitizer_of, state_of, wait_until
 from test_joule_helper import HELPER, Client, Still, joule
 
 LIBRARY = os.path.join(os.environ["JOULE_BUILD"], "tests/fakes/nvml/580/libnvidia-ml.so.1")
@@ -91,6 +91,7 @@ def is_gone(pid):
 
 
 class Boards(unittest.TestCase):
+    @patient
     def test_a_client_without_the_library_sees_them(self):
         with Guarded("boards=2") as helper:
             listing = devices(helper)
@@ -101,6 +102,7 @@ class Boards(unittest.TestCase):
             self.assertEqual(found["gross"]["cover"], "gpu-0 + gpu-1")
             self.assertAlmostEqual(found["gross"]["energy_joules"] / found["duration_seconds"], 180, delta=45)
 
+    @patient
     def test_a_board_without_a_counter(self):
         """The board's driver stores power samples between two readings. Their mean is reported, and none is
         lost."""
@@ -112,6 +114,7 @@ class Boards(unittest.TestCase):
             self.assertAlmostEqual(found["gross"]["energy_joules"] / found["duration_seconds"], 200, delta=50)
             self.assertGreater(found["gross"]["coverage"], 0.7)
 
+    @patient
     def test_joules_count_once(self):
         with Guarded("boards=1") as helper:
             both = report(helper, **helper.environment)

@@ -14,7 +14,7 @@ import zlib
 import browser
 import record_writer
 import run_support
-from run_support import JOULE
+from run_support import JOULE, patient
 
 WATTS = 20
 HOSTILE = 'multiply </script><b> & "quoted" \u00e9 ]]>'
@@ -230,6 +230,7 @@ class Plots(unittest.TestCase):
         self.assertGreaterEqual(len(phases), 3, output)
         self.assertTrue(any(abs(float(begin) - 1) < 0.05 for begin, _, _ in phases), phases)
 
+    @patient
     def test_run_shows_the_power_after_the_report(self):
         with run_support.Machine(WATTS) as machine:
             done = joule("run", "--root", machine.root, "--plot", "--interval", "10ms", "--", "sleep", "0.5")

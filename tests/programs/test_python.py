@@ -11,7 +11,7 @@ import unittest
 
 import run_support
 from python_support import BUILD, FOLDER, Package, build_wheel, skip_if_sanitized
-from run_support import SOURCE, Machine
+from run_support import SOURCE, Machine, patient
 
 WATTS = 40
 
@@ -101,6 +101,7 @@ class Measure(unittest.TestCase):
     def near(self, joules, seconds):
         self.assertAlmostEqual(joules / seconds, WATTS, delta=WATTS * 0.1)
 
+    @patient
     def test_block_has_the_energy_of_the_counter(self):
         with Machine(WATTS) as machine:
             row = json.loads(PACKAGE.run(MEASURE, JOULE_ROOT=machine.root))
@@ -115,6 +116,7 @@ class Measure(unittest.TestCase):
         self.near(row["devices"]["cpu:0"], row["seconds"])
         self.assertRegex(row["text"], r"^block: [0-9.]+ J \([0-9.]+ to [0-9.]+, measured\), [0-9.]+ W over 0\.\d+ s$")
 
+    @patient
     def test_decorated_function_keeps_its_measurements(self):
         code = """
 import asyncio, time, joule
@@ -133,6 +135,7 @@ for m in [*plain.measurements, *later.measurements]:
         for line in filter(None, lines):
             self.near(float(line.split()[1]), 1)
 
+    @patient
     def test_own_meter_has_energy_windows_and_ticks(self):
         code = """
 import sys, time, joule
@@ -240,6 +243,7 @@ class Benchmark(unittest.TestCase):
             self.assertIn(word, head.split())
         self.assertTrue(row.startswith("my_workload"))
 
+    @patient
     def test_efficiency_is_work_divided_by_joules(self):
         code = """
 import time

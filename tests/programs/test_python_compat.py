@@ -16,7 +16,7 @@ import zipfile
 
 import run_support
 from python_support import BUILD, Package, skip_if_sanitized
-from run_support import Machine
+from run_support import Machine, patient
 
 WATTS = 40
 FAKE = os.path.join(BUILD, "tests", "fakes", "nvml", "580", "libnvidia-ml.so.1")
@@ -100,6 +100,7 @@ class Zeus(unittest.TestCase):
         joules = float(re.search(r"GPU 0 consumed ([0-9.]+) Joules", text).group(1))
         self.assertAlmostEqual(joules / seconds, 90, delta=20)
 
+    @patient
     def test_windows_have_the_energy_of_the_packages(self):
         code = """
 import math, time
@@ -133,6 +134,7 @@ class CodeCarbon(unittest.TestCase):
         for path in glob.glob(os.path.join(PACKAGE.folder, "emissions.csv*")):
             os.remove(path)
 
+    @patient
     def test_example_of_its_readme_runs(self):
         path, = glob.glob(os.path.join(archive_of("codecarbon"), "*", "README.md"))
         with open(path, encoding="utf-8") as file:
@@ -152,6 +154,7 @@ class CodeCarbon(unittest.TestCase):
         code = "from joule.compat.codecarbon import EmissionsData; print(*EmissionsData.__dataclass_fields__)"
         self.assertEqual(PACKAGE.run(code).split()[:len(wanted)], wanted)
 
+    @patient
     def test_energy_and_emissions_follow_from_the_counter(self):
         code = """
 import time

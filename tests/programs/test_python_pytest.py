@@ -12,7 +12,7 @@ import unittest
 
 import run_support
 from python_support import BUILD, Package, skip_if_sanitized
-from run_support import Machine, skip
+from run_support import Machine, patient, skip
 
 WATTS = 40
 PLACE = os.path.join(BUILD, "tests", "python-peers", f"pytest-3.{sys.version_info.minor}")
@@ -90,6 +90,7 @@ class Plugin(unittest.TestCase):
     def test_own_failure_of_a_test_stays(self):
         self.assertIn("own failure", self.run_tests("--energy-fail-over", "10J", "-k", "that_fails", status=1))
 
+    @patient
     def test_file_contains_all_tests(self):
         path = os.path.join(self.package.folder, "energy.json")
         self.run_tests("--energy-json", path, "-k", "test_large or test_small", status=0)

@@ -11,7 +11,7 @@ import unittest
 
 import run_support
 from python_support import BUILD, FOLDER, Package, skip_if_sanitized
-from run_support import JOULE, SOURCE, Machine
+from run_support import JOULE, SOURCE, Machine, patient
 
 WATTS = 40
 FAKE = os.path.join(BUILD, "tests", "fakes", "nvml", "580", "libnvidia-ml.so.1")
@@ -89,10 +89,12 @@ except RuntimeError: pass
             for watts in PACKAGE.run(self.SHARES, kind, JOULE_ROOT=machine.root).split():
                 self.assertAlmostEqual(float(watts), WATTS, delta=WATTS * 0.12)
 
+    @patient
     def test_nested_regions_share_the_energy(self):
         self.need_compiled_edges()
         self.shares("compiled")
 
+    @patient
     def test_regions_without_compiled_edges_are_equal(self):
         self.shares("python")
 

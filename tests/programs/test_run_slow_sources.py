@@ -9,6 +9,8 @@ import sys
 import tempfile
 import unittest
 
+from run_support import patient
+
 JOULE = os.environ["JOULE"]
 WATTS = 110
 
@@ -62,6 +64,7 @@ class SlowSources(unittest.TestCase):
     def gpu(self, report):
         return next(device for device in report["devices"] if device["type"] == "gpu")
 
+    @patient
     def test_constant_power_of_a_short_run_is_known(self):
         program = self.stand_in("nvidia-smi", NVIDIA)
         for _ in range(2):
@@ -79,6 +82,7 @@ class SlowSources(unittest.TestCase):
                 self.assertGreater(report["overhead"]["waited_seconds"], 0.25)
                 self.assertIn("after the end for a reading of nvidia_smi", text)
 
+    @patient
     def test_power_of_rocm_smi_is_measured(self):
         program = self.stand_in("rocm-smi", AMD)
         report, _ = self.run_until_seen("--sources", "rocm_smi_program", JOULE_ROCM_SMI=program)

@@ -9,6 +9,8 @@ import threading
 import time
 import unittest
 
+from run_support import patient
+
 JOULE = os.environ["JOULE"]
 WATTS = 30
 
@@ -40,6 +42,7 @@ class StillBoard(unittest.TestCase):
     def joule(self, *words):
         return subprocess.run([JOULE, *words], capture_output=True, text=True, check=True)
 
+    @patient
     def test_run_counts_the_chip(self):
         done = self.joule("run", "--json", "-", "--root", self.root, "--sources", "hwmon", "--", "sleep", "2")
         report = json.loads(done.stdout)
@@ -50,6 +53,7 @@ class StillBoard(unittest.TestCase):
         self.assertIn("partial: the sensor gpu-0", done.stderr)
         self.assertIsNone(report["command"]["energy_joules"], "CPU time says nothing of a GPU")
 
+    @patient
     def test_devices_and_doctor_say_so(self):
         listing = json.loads(self.joule("devices", "--json", "--root", self.root, "--sources", "hwmon").stdout)
         board, = listing["devices"]
