@@ -120,6 +120,15 @@ static void test_shared_memory_changes_nothing(void **state)
     forge_device_close(device);
 }
 
+static uint64_t graphs(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* these make the test ten times slower */
+    return 40;
+#endif
+    const char *full = getenv("JOULE_TEST_FULL");
+    return full && strcmp(full, "1") == 0 ? 10000 : 40;
+}
+
 /* Runs the graph compiled without some passes, and compares the bits. skip: the passes that change
  * rounding. */
 static void compare_without(forge_device *device, const forge_graph *graph, const char *skip, uint64_t seed)
@@ -147,7 +156,7 @@ static void test_passes_change_nothing(void **state)
     (void)state;
     forge_device *device;
     assert_int_equal(forge_device_open("cpu", &device, NULL), JOULE_OK);
-    for (uint64_t seed = 0; seed < (getenv("JOULE_TEST_FULL") ? 10000 : 40); seed++) {
+    for (uint64_t seed = 0; seed < graphs(); seed++) {
         forge_graph *graph = random_graph(1000 + seed, 10 + seed % 50, RANDOM_GRAPH_GRADIENTS);
         for (size_t i = 0; i < sizeof rounding / sizeof *rounding; i++)
             compare_without(device, graph, rounding[i], 1000 + seed);
