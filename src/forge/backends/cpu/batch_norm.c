@@ -58,7 +58,7 @@ bool batch_norm_takes_gradient(const struct launch *launch)
     const struct composite_attributes *a = launch->attributes;
     return launch->input_count == 4 && a->given == 1 && a->wanted && a->wanted >> 3 == 0 &&
            takes_own(launch, 3) && view_is(&launch->inputs[3], &launch->inputs[0].shape) &&
-           outputs_are_wanted(launch, 3);
+           outputs_are_wanted(launch, FORGE_F32, 3);
 }
 
 size_t batch_norm_pieces(const struct launch *launch, size_t *out_grain)

@@ -14,20 +14,31 @@ static size_t min(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static bool takes(const struct launch *launch, forge_dtype dtype)
+static bool takes(const struct launch *launch, forge_dtype dtype, forge_dtype accumulate)
 {
     const struct conv_attributes *attributes = launch->attributes;
-    return launch->outputs[0].dtype == dtype && attributes->accumulate == dtype;
+    return launch->inputs[0].dtype == dtype && launch->inputs[1].dtype == dtype &&
+           launch->outputs[0].dtype == dtype && attributes->accumulate == accumulate;
 }
 
 bool conv_takes_f32(const struct launch *launch)
 {
-    return takes(launch, FORGE_F32);
+    return takes(launch, FORGE_F32, FORGE_F32);
 }
 
 bool conv_takes_f64(const struct launch *launch)
 {
-    return takes(launch, FORGE_F64);
+    return takes(launch, FORGE_F64, FORGE_F64);
+}
+
+bool conv_takes_bf16(const struct launch *launch)
+{
+    return takes(launch, FORGE_BF16, FORGE_F32);
+}
+
+bool conv_takes_f16(const struct launch *launch)
+{
+    return takes(launch, FORGE_F16, FORGE_F32);
 }
 
 /* --- input offsets -------------------------------------------------------------------------------------- */
@@ -315,7 +326,7 @@ static size_t run_phase(const struct part *part, const struct conv_phase *phase,
 {
     const struct conv *c = &phase->conv;
     const struct view *out = &part->launch->outputs[0];
-    size_t bytes = part->code->gemm->element_bytes, places = places_of(c), rows = (size_t)c->out_channels;
+    size_t bytes = part->code->elements->bytes, places = places_of(c), rows = (size_t)c->out_channels;
     bool is_wide = !c->is_transposed && c->axes[X].taps > c->out[X];
     struct conv_images images = images_of(part->launch, phase, (int64_t)part->group, (int64_t)bytes);
     images.reads = (void *)((char *)part->scratch + GEMM_SCRATCH_BYTES);
@@ -330,8 +341,9 @@ static size_t run_phase(const struct part *part, const struct conv_phase *phase,
         .next_row = phase->next_channel,
         .run = places,
         .next_run = phase->next_channel * c->channels,
-        .find_columns = is_apart ? find_columns : NULL};
-    return gemm_run_piece(part->code->gemm, &gemm, part->cut, part->piece, part->wanted, part->scratch);
+        .find_columns = is_apart ? find_columns : NULL,
+        .narrow = part->code->elements->narrow};
+    return gemm_run_piece(part->code->elements->code, &gemm, part->cut, part->piece, part->wanted, part->scratch);
 }
 
 void conv_run(const struct conv_code *code, const struct launch *launch, size_t first, size_t end,

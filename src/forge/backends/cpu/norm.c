@@ -81,7 +81,7 @@ bool norm_takes_gradient(const struct launch *launch)
     if (launch->input_count < 3 || attributes_of(launch)->given != 1 || !wanted || wanted >> own ||
         !takes_own(launch, own) || !view_is(&launch->inputs[own], &launch->inputs[0].shape))
         return false;
-    return outputs_are_wanted(launch, own);
+    return outputs_are_wanted(launch, FORGE_F32, own);
 }
 
 size_t norm_pieces(const struct launch *launch, size_t *out_grain)
