@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/string.h"
 #include "check_maker.h"
+#include "forge/ir/builder.h"
 #include "forge/ir/library.h"
 
 enum { MAX_INPUTS = ADAMW_INPUTS, MAX_VALUES = 3 };
@@ -98,8 +99,9 @@ static void make_batch_norm(struct maker *m, struct arguments *a)
 {
     add_images(m, a, 1);
     forge_shape channels = forge_value_shape(m->b, a->in[1]);
-    add(m, a, channels, -1, 1);
-    add(m, a, channels, 0.25, 2);
+    forge_dtype dtype = builder_accumulator(m->dtype); /* the type of statistics */
+    a->in[a->count++] = maker_input(m, dtype, channels, -1, 1);
+    a->in[a->count++] = maker_input(m, dtype, channels, 0.25, 2);
 }
 
 /* Adds the arguments of one AdamW step, with values as in the first steps of a training. */
@@ -270,15 +272,19 @@ const char *composite_name(unsigned i)
     return i < sizeof recipes / sizeof *recipes ? recipes[i].name : NULL;
 }
 
-/* Returns true if the gradient of the composite must be checked. No program uses the gradient of an
- * optimiser's step. Gradients of the composites of language models have no kernels, so they are checked only
- * in CASE_GRAD. */
-static bool has_gradient(const struct maker *m, const struct recipe *recipe)
+bool composite_is_of_models(unsigned i)
 {
     static const char *const of_models[] = {"linear",      "embedding",       "rotary", "swiglu",
                                             "cache_write", "paged_attention", NULL};
-    return recipe->make != make_adamw &&
-           (m->purpose == CASE_GRAD || !string_is_one_of(recipe->name, of_models));
+    return string_is_one_of(recipes[i].name, of_models);
+}
+
+/* Returns true if the gradient of composite i must be checked. No program uses the gradient of an optimiser's
+ * step. Gradients of the composites of language models have no kernels, so they are checked only in
+ * CASE_GRAD. */
+static bool has_gradient(const struct maker *m, unsigned i)
+{
+    return recipes[i].make != make_adamw && (m->purpose == CASE_GRAD || !composite_is_of_models(i));
 }
 
 bool composite_make(struct maker *m, unsigned i)
@@ -286,7 +292,7 @@ bool composite_make(struct maker *m, unsigned i)
     const struct recipe *recipe = &recipes[i];
     struct arguments a = {0};
     forge_value out[MAX_VALUES];
-    if (m->purpose == CASE_GRAD && !has_gradient(m, recipe))
+    if (m->purpose == CASE_GRAD && !has_gradient(m, i))
         return false;
     string_copy(a.attributes.name, sizeof a.attributes.name, recipe->name);
     recipe->make(m, &a);
@@ -297,7 +303,7 @@ bool composite_make(struct maker *m, unsigned i)
             string_print(name, sizeof name, "y%zu", k);
         forge_output(m->b, name, out[k]);
     }
-    if (m->purpose != CASE_TIME && has_gradient(m, recipe))
+    if (m->purpose != CASE_TIME && has_gradient(m, i))
         maker_gradients(m, out[0]);
     return true;
 }

@@ -232,7 +232,7 @@ static void test_strided_views_equal_the_reference(void **state)
 {
     (void)state;
     enum { COUNT = 6000 };
-    static const forge_dtype dtypes[] = {FORGE_F64, FORGE_F32, FORGE_F32, FORGE_F64,
+    static const forge_dtype dtypes[] = {FORGE_F64,  FORGE_F32, FORGE_F32,  FORGE_F64,
                                          FORGE_BF16, FORGE_F16, FORGE_BF16, FORGE_F16};
     for (uint32_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
         forge_dtype dtype = dtypes[i];

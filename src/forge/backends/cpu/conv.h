@@ -47,8 +47,13 @@ struct conv_images {
     size_t weight_run;
     int64_t weight_step;     /* distance between the weights of a run, in elements */
     struct conv_read *reads; /* scratch for the reads of a panel: [CONV_READS] */
+    float *panel;            /* scratch for a panel as f32: [CONV_PANEL] */
 };
-enum { CONV_READS = GEMM_TILE_COLUMNS * GEMM_DEPTH_BLOCK };
+/* A panel has at most 2 * GEMM_DEPTH_BLOCK k, because some code multiplies two k as one. */
+enum {
+    CONV_READS = GEMM_TILE_COLUMNS * 2 * GEMM_DEPTH_BLOCK,
+    CONV_PANEL = GEMM_TILE_COLUMNS * 2 * GEMM_DEPTH_BLOCK + 16,
+};
 
 /* Functions that pack the sides of the product, for one element type and instruction set. elements->pack is
  * not used. */

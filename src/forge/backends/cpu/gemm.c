@@ -277,7 +277,8 @@ static void run_narrow(const struct gemm_code *code, const struct gemm *gemm, vo
     size_t most_rows = MAX_PIECE / TILE_ROWS * TILE_ROWS, rows, columns;
     for (size_t row = 0; row < gemm->rows; row += rows) {
         rows = min(most_rows, gemm->rows - row);
-        size_t most_columns = min(SUMS_BYTES / sizeof(float) / rows, BLOCK_BYTES / (DEPTH_BLOCK * sizeof(float)));
+        size_t most_columns =
+            min(SUMS_BYTES / sizeof(float) / rows, BLOCK_BYTES / (DEPTH_BLOCK * sizeof(float)));
         most_columns = most_columns / TILE_COLUMNS * TILE_COLUMNS;
         for (size_t column = 0; column < gemm->columns; column += columns) {
             columns = min(most_columns, gemm->columns - column);

@@ -34,8 +34,8 @@ struct gemm_side {
     const void *data;          /* address of the element of line 0 and k 0, or data of `pack` */
     int64_t next_line, next_k; /* strides in elements; `pack` may ignore them */
     gemm_pack_fn *pack;        /* NULL: the pack function of the code */
-    size_t first_line; /* the driver adds this number to `line` */
-    size_t depth;      /* number of k, for packing functions that pack several k as one */
+    size_t first_line;         /* the driver adds this number to `line` */
+    size_t depth;              /* number of k, for packing functions that pack several k as one */
 };
 
 /* One step of the product for a tile of c, [rows, gemm_code.columns]: c = a x b, or c += a x b if `adds`. */
@@ -57,7 +57,7 @@ struct gemm_code {
     size_t element_bytes;
     size_t rows, columns;                /* maximum number of rows, and number of columns, of a tile */
     gemm_tile_fn *tiles[GEMM_TILE_ROWS]; /* tiles[i] is for i + 1 rows */
-    gemm_pack_fn *pack; /* packs from side->data */
+    gemm_pack_fn *pack;                  /* packs from side->data */
     /* Stores the first `rows` rows and `columns` columns of a tile in c, or adds them if `adds`. */
     void (*put)(const void *tile, size_t rows, size_t columns, void *c, int64_t next_row, bool adds);
     /* Like `put`, but column j of c is at offset offsets[j], in elements. */

@@ -97,8 +97,7 @@ static bool takes_gradient(const struct launch *launch, forge_dtype dtype)
     size_t own = launch->input_count - 1;
     uint32_t wanted = attributes_of(launch)->wanted;
     if (launch->input_count < 3 || attributes_of(launch)->given != 1 || !wanted || wanted >> own ||
-        !takes_own(launch, dtype, own) ||
-        !view_has(&launch->inputs[own], dtype, &launch->inputs[0].shape))
+        !takes_own(launch, dtype, own) || !view_has(&launch->inputs[own], dtype, &launch->inputs[0].shape))
         return false;
     return outputs_are_wanted(launch, dtype, own);
 }

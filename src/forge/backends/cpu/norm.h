@@ -34,7 +34,7 @@ struct norm {
 
 struct norm_gradient {
     struct norm norm;
-    const struct view *g;                           /* gradient of the result: [rows, count] */
+    const struct view *g;                          /* gradient of the result: [rows, count] */
     const struct view *of_x, *of_weight, *of_bias; /* outputs; NULL if not requested */
     size_t block_rows, blocks;
 };

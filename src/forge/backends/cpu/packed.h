@@ -43,7 +43,8 @@ static inline bool outputs_are_wanted(const struct launch *launch, forge_dtype d
     size_t count = 0;
     for (size_t i = 0; i < own; i++)
         if (attributes->wanted >> i & 1) {
-            if (count == launch->output_count || !view_has(&launch->outputs[count], dtype, &launch->inputs[i].shape))
+            if (count == launch->output_count ||
+                !view_has(&launch->outputs[count], dtype, &launch->inputs[i].shape))
                 return false;
             count++;
         }

@@ -41,6 +41,16 @@ bool reduce_takes_f64(const struct launch *launch)
     return takes(launch, FORGE_F64);
 }
 
+bool reduce_takes_bf16(const struct launch *launch)
+{
+    return takes(launch, FORGE_BF16);
+}
+
+bool reduce_takes_f16(const struct launch *launch)
+{
+    return takes(launch, FORGE_F16);
+}
+
 size_t reduce_pieces(const struct launch *launch, size_t *out_grain)
 {
     struct reduction r = reduce_of(launch);

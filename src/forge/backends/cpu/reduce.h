@@ -23,9 +23,11 @@ struct reduction {
     void *out;
 };
 
-/* Return true if the f32 kernel (or the f64 kernel) supports the launch. */
+/* Return true if the kernel for this type supports the launch. */
 bool reduce_takes_f32(const struct launch *launch);
 bool reduce_takes_f64(const struct launch *launch);
+bool reduce_takes_bf16(const struct launch *launch);
+bool reduce_takes_f16(const struct launch *launch);
 struct reduction reduce_of(const struct launch *launch);
 /* Returns the number of pieces. A piece is one result (rows), or REDUCE_COLUMNS results (columns).
  * *out_grain: minimum number of pieces per thread. */
