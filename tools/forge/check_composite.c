@@ -280,11 +280,12 @@ bool composite_is_of_models(unsigned i)
 }
 
 /* Returns true if the gradient of composite i must be checked. No program uses the gradient of an optimiser's
- * step. Gradients of the composites of language models have no kernels, so they are checked only in
- * CASE_GRAD. */
+ * step. Gradients without kernels are checked only in CASE_GRAD: those of the composites of language models,
+ * and the gradient of gelu's gradient. */
 static bool has_gradient(const struct maker *m, unsigned i)
 {
-    return recipes[i].make != make_adamw && (m->purpose == CASE_GRAD || !composite_is_of_models(i));
+    bool has_kernel = !composite_is_of_models(i) && recipes[i].make != make_gelu_back;
+    return recipes[i].make != make_adamw && (m->purpose == CASE_GRAD || has_kernel);
 }
 
 bool composite_make(struct maker *m, unsigned i)

@@ -26,13 +26,13 @@ static const struct bound_launch *launch_to_spoil(const struct bound_launch *lau
 
 static unsigned times_spoilt;
 
-/* Adds a change of `number`, relative to its magnitude plus 1. Changes of a bool or an infinity are
- * absolute. */
+/* Adds a change of `number`, relative to its magnitude plus 1. A bool, an infinity or NaN becomes another
+ * number. Results of composites in 16 bits change by more than their rounding. */
 static double spoil(const struct dtype_row *row, double number)
 {
-    return row->kind == DTYPE_BOOL ? number == 0
-           : isinf(number)         ? 0
-                                   : number + spoilt_by * (1 + fabs(number));
+    bool is_narrow = row == dtype_row(FORGE_BF16) || row == dtype_row(FORGE_F16);
+    double by = spoilt_name && is_narrow ? fmax(spoilt_by, 0x1p-4) : spoilt_by;
+    return row->kind == DTYPE_BOOL ? number == 0 : isfinite(number) ? number + by * (1 + fabs(number)) : 0;
 }
 
 /* Changes the middle element of a launch's first result. In a block format, stores all elements of the block

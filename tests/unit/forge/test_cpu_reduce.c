@@ -110,6 +110,12 @@ static void test_several_axes_equal_the_reference(void **state)
     check(turned, 2);
     check(turned, 4);
     check(turned, 5);
+    struct view apart = {data + 5000, FORGE_F32, forge_shape_of(4, 6, 300), {-1000, 7, 3}};
+    for (uint32_t axes = 1; axes < 8; axes++)
+        check(apart, axes);
+    struct view repeated = {data + 7, FORGE_F32, forge_shape_of(2, 5, 4, 300), {0, 0, 0, 0}};
+    for (uint32_t axes = 1; axes < 16; axes++)
+        check(repeated, axes);
     free(data);
 }
 

@@ -9,8 +9,9 @@
 #define POLYNOMIAL_NS 1500
 
 static const bool is_polynomial[FORGE_UNARY_KINDS] = {
-    [FORGE_EXP] = true,  [FORGE_EXPM1] = true, [FORGE_LOG] = true,  [FORGE_SIGMOID] = true,
-    [FORGE_TANH] = true, [FORGE_SILU] = true,  [FORGE_GELU] = true, [FORGE_GELU_TANH] = true,
+    [FORGE_EXP] = true,     [FORGE_EXPM1] = true, [FORGE_LOG] = true,
+    [FORGE_SIGMOID] = true, [FORGE_RSQRT] = true, [FORGE_TANH] = true,
+    [FORGE_SILU] = true,    [FORGE_GELU] = true,  [FORGE_GELU_TANH] = true,
 };
 
 static const bool is_cheap[FORGE_UNARY_KINDS] = {
