@@ -106,15 +106,30 @@ static bool add_subject(struct maker *m, unsigned subject)
     return y != FORGE_NO_VALUE;
 }
 
-static joule_status make(unsigned subject, enum case_purpose purpose, uint64_t seed, bool is_wide,
-                         struct check_case *out_case, joule_error *error)
+/* Returns the type of the floats of a case. The number of random numbers that this takes does not depend on
+ * dtype. */
+static forge_dtype type_of_floats(struct maker *m, unsigned subject, forge_dtype dtype)
 {
-    static const forge_dtype dtypes[] = {FORGE_F32, FORGE_F32, FORGE_F32, FORGE_F64, FORGE_F16, FORGE_BF16};
+    static const forge_dtype random[] = {FORGE_F32, FORGE_F32, FORGE_F32, FORGE_F64, FORGE_F16, FORGE_BF16};
+    forge_dtype any = FORGE_F32;
+    if (m->purpose == CASE_VALUE)
+        any = random[maker_below(m, sizeof random / sizeof *random)];
+    if (m->purpose == CASE_GRAD)
+        return FORGE_F64;
+    if (subject >= OP_COUNT && (any == FORGE_F64 || composite_is_of_models(subject - OP_COUNT)))
+        any = FORGE_F32; /* composites have no kernels for f64 */
+    if (dtype == FORGE_DTYPE_NONE || (subject >= OP_COUNT && composite_is_of_models(subject - OP_COUNT)))
+        return any;
+    return dtype;
+}
+
+static joule_status make(unsigned subject, enum case_purpose purpose, forge_dtype dtype, uint64_t seed,
+                         bool is_wide, struct check_case *out_case, joule_error *error)
+{
     *out_case = (struct check_case){.subject = subject, .seed = seed};
     struct maker m = {forge_builder_new(), purpose, seed, out_case, {0}, FORGE_F32};
-    if (purpose == CASE_VALUE && subject < OP_COUNT)
-        m.dtype = dtypes[maker_below(&m, sizeof dtypes / sizeof *dtypes)];
-    if (purpose == CASE_GRAD || is_wide)
+    m.dtype = type_of_floats(&m, subject, dtype);
+    if (is_wide)
         m.dtype = FORGE_F64;
     bool has_purpose = add_subject(&m, subject);
     joule_status status = forge_builder_finish(m.b, &out_case->graph, has_purpose ? error : NULL);
@@ -127,15 +142,15 @@ static joule_status make(unsigned subject, enum case_purpose purpose, uint64_t s
     return has_purpose ? status : JOULE_UNSUPPORTED;
 }
 
-joule_status case_make(unsigned subject, enum case_purpose purpose, uint64_t seed,
+joule_status case_make(unsigned subject, enum case_purpose purpose, forge_dtype dtype, uint64_t seed,
                        struct check_case *out_case, joule_error *error)
 {
-    return make(subject, purpose, seed, false, out_case, error);
+    return make(subject, purpose, dtype, seed, false, out_case, error);
 }
 
 joule_status case_widen(const struct check_case *c, struct check_case *out_wide, joule_error *error)
 {
-    joule_status status = make(c->subject, CASE_VALUE, c->seed, true, out_wide, error);
+    joule_status status = make(c->subject, CASE_VALUE, FORGE_F64, c->seed, true, out_wide, error);
     for (size_t i = 0; status == JOULE_OK && i < c->input_count; i++) {
         const forge_tensor *from = &c->inputs[i].tensor, *to = &out_wide->inputs[i].tensor;
         forge_convert(from->dtype, forge_tensor_data(from), to->dtype, forge_tensor_data(to),

@@ -11,7 +11,7 @@
 enum case_purpose {
     CASE_VALUE, /* to compare results: random element types and views */
     CASE_GRAD,  /* to check gradients: f64, values away from poles */
-    CASE_TIME,  /* to measure time: f32, weights in q8_0, caches in f16, large shapes */
+    CASE_TIME,  /* to measure time: weights in q8_0, caches in f16, large shapes */
 };
 
 enum { CASE_INPUTS = 16 };
@@ -38,11 +38,14 @@ const char *case_name(unsigned subject);
  * nothing. */
 bool case_exists(unsigned subject);
 enum { CASE_SUBJECTS = OP_COUNT + 32 }; /* upper limit of the number of subjects */
-/* Makes a case. The caller frees it with case_free, also after an error. Returns JOULE_UNSUPPORTED if the
- * subject has no case for this purpose. */
-joule_status case_make(unsigned subject, enum case_purpose purpose, uint64_t seed,
+/* Makes a case. dtype: the type of the floats; FORGE_DTYPE_NONE: random in CASE_VALUE, f32 in CASE_TIME.
+ * Gradients are always checked in f64, and the composites of language models always have activations in f32.
+ * The caller frees the case with case_free, also after an error. Returns JOULE_UNSUPPORTED if the subject has
+ * no case for this purpose. */
+joule_status case_make(unsigned subject, enum case_purpose purpose, forge_dtype dtype, uint64_t seed,
                        struct check_case *out_case, joule_error *error);
-/* Copies c, a case of a composite. In the copy, all f32 inputs are f64 with equal values. The caller frees
+/* Copies c, a case of a composite. In the copy, all floats, except stored weights and caches, are f64 with
+ * equal values. The caller frees
  * *out_wide with case_free, also after an error. */
 joule_status case_widen(const struct check_case *c, struct check_case *out_wide, joule_error *error);
 void case_free(struct check_case *c);

@@ -6,6 +6,7 @@
 #include "base/string.h"
 #include "check_maker.h"
 #include "forge/ir/fused.h"
+#include "forge/ir/builder.h"
 #include "forge/ir/library.h"
 
 enum { MAX_INPUTS = ADAMW_INPUTS, MAX_VALUES = 3 };
@@ -99,8 +100,9 @@ static void make_batch_norm(struct maker *m, struct arguments *a)
 {
     add_images(m, a, 1);
     forge_shape channels = forge_value_shape(m->b, a->in[1]);
-    add(m, a, channels, -1, 1);
-    add(m, a, channels, 0.25, 2);
+    forge_dtype dtype = builder_accumulator(m->dtype); /* the type of statistics */
+    a->in[a->count++] = maker_input(m, dtype, channels, -1, 1);
+    a->in[a->count++] = maker_input(m, dtype, channels, 0.25, 2);
 }
 
 /* Adds the arguments of one AdamW step, with values as in the first steps of a training. */
@@ -292,14 +294,20 @@ static void add_steps(struct maker *m, struct fused *fused, uint8_t first, const
     fused->steps[fused->count++] = choose;
 }
 
+/* Adds an input of floats, which is f32 instead of a narrower type: such steps are not fused. */
+static void add_wide(struct maker *m, struct arguments *a, forge_shape shape, double low, double high)
+{
+    add_typed(m, a, m->dtype == FORGE_F64 ? FORGE_F64 : FORGE_F32, shape, low, high);
+}
+
 /* Inputs: x, a row and a scalar. */
 static void make_fused(struct maker *m, struct arguments *a)
 {
     forge_shape shape = rows(m);
     struct fused fused = {0};
-    add(m, a, shape, -1, 1);
-    add(m, a, forge_shape_of(shape.dims[1]), -1, 1);
-    add(m, a, (forge_shape){0}, -1, 1);
+    add_wide(m, a, shape, -1, 1);
+    add_wide(m, a, forge_shape_of(shape.dims[1]), -1, 1);
+    add_wide(m, a, (forge_shape){0}, -1, 1);
     add_steps(m, &fused, 0, (const uint8_t[]){0, 1, 2}, 3);
     fused_write(&fused, &a->attributes);
 }
@@ -309,9 +317,9 @@ static void make_fused(struct maker *m, struct arguments *a)
 static void add_rest(struct maker *m, struct arguments *a, struct fused *fused, forge_shape shape,
                      forge_shape row)
 {
-    add(m, a, shape, -1, 1);
-    add(m, a, row, -1, 1);
-    add(m, a, (forge_shape){0}, -1, 1);
+    add_wide(m, a, shape, -1, 1);
+    add_wide(m, a, row, -1, 1);
+    add_wide(m, a, (forge_shape){0}, -1, 1);
     add_steps(m, fused, FUSED_MAX_INPUTS, (const uint8_t[]){2, 3, 4}, 3);
     fused_write(fused, &a->attributes);
 }
@@ -322,8 +330,8 @@ static void make_fused_matmul(struct maker *m, struct arguments *a)
     uint8_t flags = (uint8_t)maker_below(m, 4);
     struct fused fused = {.count = 1, .steps = {{OP_MATMUL, flags, 2, {0, 1}}}};
     bool is_a = flags & FORGE_TRANSPOSE_A, is_b = flags & FORGE_TRANSPOSE_B;
-    add(m, a, is_a ? forge_shape_of(depth, count) : forge_shape_of(count, depth), -1, 1);
-    add(m, a, is_b ? forge_shape_of(columns, depth) : forge_shape_of(depth, columns), -1, 1);
+    add_wide(m, a, is_a ? forge_shape_of(depth, count) : forge_shape_of(count, depth), -1, 1);
+    add_wide(m, a, is_b ? forge_shape_of(columns, depth) : forge_shape_of(depth, columns), -1, 1);
     add_rest(m, a, &fused, forge_shape_of(count, columns), forge_shape_of(columns));
 }
 
@@ -339,8 +347,8 @@ static void make_fused_conv(struct maker *m, struct arguments *a)
                                    .dilation = {1, 1},
                                    .before = {1, 1},
                                    .after = {1, 1}}};
-    add(m, a, forge_shape_of(n, in, width, width), -1, 1);
-    add(m, a, forge_shape_of(out, in / groups, 3, 3), -1, 1);
+    add_wide(m, a, forge_shape_of(n, in, width, width), -1, 1);
+    add_wide(m, a, forge_shape_of(out, in / groups, 3, 3), -1, 1);
     add_rest(m, a, &fused, forge_shape_of(n, out, width, (width - 1) / stride + 1),
              forge_shape_of(out, 1, 1));
 }
@@ -359,16 +367,26 @@ const char *composite_name(unsigned i)
     return i < sizeof recipes / sizeof *recipes ? recipes[i].name : NULL;
 }
 
-/* Returns true if the gradient of the composite must be checked. No program uses the gradient of an
- * optimiser's step. Gradients of the composites of language models and of fused operations have no kernels,
- * so they are checked only in CASE_GRAD. */
-static bool has_gradient(const struct maker *m, const struct recipe *recipe)
+bool composite_is_of_models(unsigned i)
 {
-    static const char *const without_kernel[] = {
-        "linear",          "embedding", "rotary",       "swiglu",     "cache_write",
-        "paged_attention", "fused",     "fused_matmul", "fused_conv", NULL};
-    return recipe->make != make_adamw &&
-           (m->purpose == CASE_GRAD || !string_is_one_of(recipe->name, without_kernel));
+    static const char *const of_models[] = {"linear",      "embedding",       "rotary", "swiglu",
+                                            "cache_write", "paged_attention", NULL};
+    return string_is_one_of(recipes[i].name, of_models);
+}
+
+static bool is_fused(unsigned i)
+{
+    static const char *const names[] = {"fused", "fused_matmul", "fused_conv", NULL};
+    return string_is_one_of(recipes[i].name, names);
+}
+
+/* Returns true if the gradient of composite i must be checked. No program uses the gradient of an optimiser's
+ * step. Gradients without kernels are checked only in CASE_GRAD: those of the composites of language models
+ * and of fused operations, and the gradient of gelu's gradient. */
+static bool has_gradient(const struct maker *m, unsigned i)
+{
+    bool has_kernel = !composite_is_of_models(i) && recipes[i].make != make_gelu_back && !is_fused(i);
+    return recipes[i].make != make_adamw && (m->purpose == CASE_GRAD || has_kernel);
 }
 
 bool composite_make(struct maker *m, unsigned i)
@@ -376,7 +394,7 @@ bool composite_make(struct maker *m, unsigned i)
     const struct recipe *recipe = &recipes[i];
     struct arguments a = {0};
     forge_value out[MAX_VALUES];
-    if (m->purpose == CASE_GRAD && !has_gradient(m, recipe))
+    if (m->purpose == CASE_GRAD && !has_gradient(m, i))
         return false;
     string_copy(a.attributes.name, sizeof a.attributes.name, recipe->name);
     recipe->make(m, &a);
@@ -387,7 +405,7 @@ bool composite_make(struct maker *m, unsigned i)
             string_print(name, sizeof name, "y%zu", k);
         forge_output(m->b, name, out[k]);
     }
-    if (m->purpose != CASE_TIME && has_gradient(m, recipe))
+    if (m->purpose != CASE_TIME && has_gradient(m, i))
         maker_gradients(m, out[0]);
     return true;
 }

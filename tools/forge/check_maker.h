@@ -38,6 +38,8 @@ forge_value family_make(struct maker *m, enum op op);
 
 /* Returns the name of row i of ir/library.def; NULL: there are fewer rows. */
 const char *composite_name(unsigned i);
+/* Returns true for the composites of language models, whose activations are f32. */
+bool composite_is_of_models(unsigned i);
 /* Adds composite i, which must exist. Its outputs are "y", "y1" ..., except in CASE_GRAD. If it has a
  * gradient, it also has the outputs of maker_gradients for y, except in CASE_TIME. Returns false if the
  * composite has no case for m->purpose. */

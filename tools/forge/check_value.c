@@ -16,6 +16,7 @@
 
 /* Allowed error of a composite, in epsilons of the largest magnitude in its output. */
 #define COMPOSITE_ERRORS 32
+#define F16_MIN          0x1p-14 /* smallest normal number of f16 */
 
 /* --- a device ------------------------------------------------------------------------------------------- */
 
@@ -243,6 +244,8 @@ static joule_status compare_output(const struct loaded_case *loaded, const struc
     for (size_t i = 0; i < count; i++) {
         double x = number_at(&got, i), y = number_at(exact, i);
         double tolerance = COMPOSITE_ERRORS * FLT_EPSILON * (largest + fabs(y)) + FLT_MIN;
+        if (status == JOULE_OK && (got.dtype == FORGE_F16 || got.dtype == FORGE_BF16))
+            tolerance += eps_of(got.dtype) * (fabs(y) + F16_MIN);
         double ratio = ratio_of(x, y, tolerance);
         if (!(ratio <= out->worst))
             *out = (struct verdict){ratio, i, x, y, tolerance};

@@ -29,7 +29,8 @@ enum mode { MODE_VALUE, MODE_GRAD, MODE_TIME, MODE_JOULES, MODES };
 static const char *const modes[MODES] = {"value", "grad", "time", "joules"};
 
 struct options {
-    const char *op, *device, *isa, *json;
+    const char *op, *device, *isa, *type, *json;
+    forge_dtype dtype; /* of floats; FORGE_DTYPE_NONE: not given */
     enum mode mode;
     unsigned cases;
     uint64_t seed;
@@ -96,9 +97,10 @@ static void print_failure(const struct report *r, const struct row *row, const s
         fputs(text, stderr);
     free(text);
     fprintf(stderr,
-            "hint: repeat this case with: forge check --op %s --device %s%s%s --mode %s --seed %" PRIu64
+            "hint: repeat this case with: forge check --op %s --device %s%s%s%s%s --mode %s --seed %" PRIu64
             " --cases 1\n",
-            name, o->device, *r->isa ? " --isa " : "", r->isa, modes[o->mode], c->seed);
+            name, o->device, *r->isa ? " --isa " : "", r->isa, o->type ? " --type " : "",
+            o->type ? o->type : "", modes[o->mode], c->seed);
 }
 
 /* Runs one case and adds its result to `row`. Returns UNSUPPORTED if the operation has no case for this
@@ -111,7 +113,7 @@ static joule_status check_case(struct report *r, struct row *row, forge_device *
     struct loaded_case loaded = {0};
     joule_error error = {0};
     joule_status status =
-        case_make(row->subject, o->mode == MODE_GRAD ? CASE_GRAD : CASE_VALUE, seed, &c, &error);
+        case_make(row->subject, o->mode == MODE_GRAD ? CASE_GRAD : CASE_VALUE, o->dtype, seed, &c, &error);
     if (status == JOULE_OK && loaded_case_open(&loaded, device, &c, &error) == JOULE_OK)
         note_kernels(row, loaded.instance);
     loaded_case_close(&loaded);
@@ -147,7 +149,7 @@ static void time_case(struct report *r, struct row *row, forge_device *device, j
     joule_error error = {0};
     row->timing.seconds = NAN;
     timing_limits(&row->timing, *r->isa ? r->isa : NULL, r->threads);
-    joule_status status = case_make(row->subject, CASE_TIME, r->options.seed, &c, &error);
+    joule_status status = case_make(row->subject, CASE_TIME, r->options.dtype, r->options.seed, &c, &error);
     if (status == JOULE_OK)
         status = loaded_case_open(&loaded, device, &c, &error);
     for (size_t i = 0; status == JOULE_OK && i < c.input_count; i++)
@@ -369,6 +371,17 @@ static bool parse_mode(const char *name, enum mode *out_mode)
     return false;
 }
 
+static bool parse_type(struct options *o)
+{
+    if (!o->type)
+        return true;
+    o->dtype = forge_dtype_from_name(o->type);
+    if (o->dtype == FORGE_F32 || o->dtype == FORGE_F64 || o->dtype == FORGE_F16 || o->dtype == FORGE_BF16)
+        return true;
+    complain("check", "unknown type '%s'; expected f32, f64, f16 or bf16", o->type);
+    return false;
+}
+
 int check_main(int argc, char **argv)
 {
     static struct report report; /* too large for the stack */
@@ -380,6 +393,8 @@ int check_main(int argc, char **argv)
         {"device", 'd', OPTION_TEXT, &o->device, "NAME", "device to run on (default: cpu)"},
         {"isa", 0, OPTION_TEXT, &o->isa, "NAME",
          "instruction set of the CPU's kernels: plain, avx2 or avx512 (default: the best)"},
+        {"type", 't', OPTION_TEXT, &o->type, "NAME",
+         "type of floats: f32, f64, f16 or bf16 (default: random; f32 in the modes time and joules)"},
         {"mode", 'm', OPTION_TEXT, &mode, "NAME",
          "value: compare with the reference (default); grad: with finite differences; time; joules"},
         {"cases", 'n', OPTION_COUNT, &o->cases, "N", "random cases of each operation (default: 20)"},
@@ -403,7 +418,7 @@ int check_main(int argc, char **argv)
         return EXIT_USAGE;
     }
     joule_error error = {0};
-    if (!parse_mode(mode, &o->mode) || !is_known_op(o->op))
+    if (!parse_mode(mode, &o->mode) || !parse_type(o) || !is_known_op(o->op))
         return EXIT_USAGE;
     if (o->json && output_check(o->json, &error) != JOULE_OK) {
         complain("check", "%s", error.message);

@@ -67,6 +67,8 @@ static void check(forge_shape x, forge_shape w, const forge_conv_options *option
 {
     check_type(FORGE_F32, x, w, options);
     check_type(FORGE_F64, x, w, options);
+    check_type(FORGE_BF16, x, w, options);
+    check_type(FORGE_F16, x, w, options);
 }
 
 static void check_random(bool is_transposed)
@@ -140,12 +142,14 @@ static void check_cut(forge_dtype dtype, const struct conv_case *c)
     struct launch exactly = {OP_CONV, attributes, in, 2, &exact, 1},
                   launch = {OP_CONV, attributes, in, 2, &out, 1};
     reference_conv(&exactly, 0, launch_pieces(&exactly));
-    double terms = (double)forge_shape_elements(&c->weight), eps = dtype == FORGE_F32 ? 0x1p-23 : 0x1p-52;
+    double terms = (double)forge_shape_elements(&c->weight), eps = dtype == FORGE_F64 ? 0x1p-52 : 0x1p-23;
+    double rounding = dtype == FORGE_BF16 ? 0x1p-7 : dtype == FORGE_F16 ? 0x1p-10 : 0;
     double max = 4 * sqrt(terms) * eps * terms * largest(&in[0]) * largest(&in[1]);
     EACH_ISA (isa) {
         run_kernel(isa, &launch);
         for (size_t i = 0; i < forge_shape_elements(&shape); i++)
-            assert_true(fabs(view_number(&out, i) - view_number(&exact, i)) <= max);
+            assert_true(fabs(view_number(&out, i) - view_number(&exact, i)) <=
+                        max + rounding * fabs(view_number(&exact, i)));
     }
     free(in[0].data);
     free(in[1].data);
@@ -161,6 +165,7 @@ static void test_pieces_give_the_same_bits(void **state)
         struct conv_case c = random_conv(i & 1, (struct conv_limits){3, 12, 40, 9, 12});
         check_cut(FORGE_F32, &c);
         check_cut(FORGE_F64, &c);
+        check_cut(i & 2 ? FORGE_BF16 : FORGE_F16, &c);
     }
 }
 

@@ -32,11 +32,22 @@ static double ulps(float x, float exact)
     return fabs((double)a - (double)b);
 }
 
-#define EACH_TYPE(type) for (forge_dtype type = FORGE_F32; type <= FORGE_F64; type++)
+static const forge_dtype types[] = {FORGE_F32, FORGE_F64, FORGE_BF16, FORGE_F16};
+enum { TYPES = sizeof types / sizeof *types };
+#define EACH_TYPE(type)                                                                                      \
+    for (size_t number_ = 0; number_ < TYPES; number_++)                                                     \
+        for (forge_dtype type = types[number_], *once_ = &type; once_; once_ = NULL)
 
 static void *at(forge_dtype type, void *data, size_t element)
 {
     return (char *)data + element * forge_dtype_block_bytes(type);
+}
+
+/* Returns the distance of neighbouring numbers near x; type: bf16 or f16. */
+static double ulp_of(forge_dtype type, double x)
+{
+    double min = type == FORGE_BF16 ? (double)FLT_MIN : 0x1p-14;
+    return fmax(fabs(x), min) * (type == FORGE_BF16 ? 0x1p-7 : 0x1p-10);
 }
 
 /* Returns true if the elements differ by at most this many ulps; f64 elements must be equal. */
@@ -45,6 +56,10 @@ static bool is_near(const struct view *out, const struct view *wanted, size_t i,
     double x = view_number(out, i), exact = view_number(wanted, i);
     if (out->dtype == FORGE_F32)
         return ulps((float)x, (float)exact) <= max_ulps;
+    if (out->dtype == FORGE_BF16 && fabs(x) <= (double)FLT_MIN && fabs(exact) <= (double)FLT_MIN)
+        return true;
+    if (out->dtype != FORGE_F64 && max_ulps > 0 && fabs(x - exact) <= max_ulps * ulp_of(out->dtype, exact))
+        return true;
     return x == exact || (isnan(x) && isnan(exact));
 }
 
@@ -98,10 +113,12 @@ static void test_every_unary_operation_equals_the_reference(void **state)
                             kind == FORGE_SQRT || kind == FORGE_RECIPROCAL || kind == FORGE_RELU;
             check_unary(isa, FORGE_F32, kind, is_exact ? 0 : 1);
             check_unary(isa, FORGE_F64, kind, 0);
+            check_unary(isa, FORGE_BF16, kind, is_exact ? 0 : 1);
+            check_unary(isa, FORGE_F16, kind, is_exact ? 0 : 1);
         }
 }
 
-static void test_f32_operations_have_vector_kernels(void **state)
+static void test_operations_of_all_floats_but_f64_have_vector_kernels(void **state)
 {
     (void)state;
     static const forge_unary_kind kinds[] = {FORGE_NEG,  FORGE_RELU,    FORGE_SQRT, FORGE_EXP,      FORGE_LOG,
@@ -109,9 +126,12 @@ static void test_f32_operations_have_vector_kernels(void **state)
     EACH_ISA (isa)
         for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
             const struct kind_attributes attributes = {kinds[i]};
-            struct view x = view_packed(FORGE_F32, NULL, forge_shape_of(3));
-            struct launch launch = {OP_UNARY, &attributes, &x, 1, &x, 1};
-            assert_non_null(kernel_for(isa, &launch));
+            EACH_TYPE(type)
+            {
+                struct view x = view_packed(type, NULL, forge_shape_of(3));
+                struct launch launch = {OP_UNARY, &attributes, &x, 1, &x, 1};
+                assert_true(type == FORGE_F64 || kernel_for(isa, &launch));
+            }
         }
 }
 
@@ -282,6 +302,64 @@ static void test_casts_equal_the_reference(void **state)
     test_cast_of(type);
 }
 
+/* Checks casts of all special values and of random ones between two types of floats. */
+static void test_cast_between(forge_dtype from, forge_dtype to)
+{
+    enum { COUNT = 5003 };
+    struct cast_attributes attributes = {to};
+    void *data = inputs(from, COUNT);
+    EACH_ISA (isa) {
+        struct view packed = view_packed(from, data, forge_shape_of(COUNT)),
+                    turned = {at(from, data, COUNT - 1), from, forge_shape_of(7, 300), {-1, -13}};
+        check_elements(isa, OP_CAST, &attributes, &packed, 1, to, packed.shape);
+        check_elements(isa, OP_CAST, &attributes, &turned, 1, to, turned.shape);
+    }
+    free(data);
+}
+
+static void test_casts_of_floats_equal_the_reference(void **state)
+{
+    (void)state;
+    static const forge_dtype floats[] = {FORGE_F32, FORGE_BF16, FORGE_F16};
+    for (int i = 0; i < 9; i++)
+        if (i / 3 != i % 3)
+            test_cast_between(floats[i / 3], floats[i % 3]);
+}
+
+/* Returns the same elements in this type. */
+static void *converted(forge_dtype type, const float *numbers, size_t count)
+{
+    void *data = malloc(count * forge_dtype_block_bytes(type) + 1);
+    assert_non_null(data);
+    assert_int_equal(forge_convert(FORGE_F32, numbers, type, data, count), JOULE_OK);
+    return data;
+}
+
+static void test_narrow_result_may_replace_an_operand(void **state)
+{
+    (void)state;
+    enum { COUNT = 9001 };
+    const struct kind_attributes sub = {FORGE_SUB};
+    float *numbers = random_floats(FORGE_F32, 2 * COUNT);
+    EACH_ISA (isa)
+        for (int form = 0; form < 4; form++) {
+            forge_dtype type = form / 2 ? FORGE_BF16 : FORGE_F16;
+            void *data = converted(type, numbers, 2 * COUNT);
+            struct view in[2] = {view_packed(type, data, forge_shape_of(COUNT)),
+                                 view_packed(type, at(type, data, COUNT), forge_shape_of(COUNT))};
+            struct view out = in[form % 2], wanted = view_packed(type, malloc(2 * COUNT), in[0].shape);
+            struct launch launch = {OP_BINARY, &sub, in, 2, &out, 1}, apart = launch;
+            size_t grain, pieces = kernel_for(isa, &launch)->pieces(&launch, &grain);
+            apart.outputs = &wanted;
+            run_some(kernel_for(isa, &launch), &apart, 0, 0, pieces, NULL);
+            run_some(kernel_for(isa, &launch), &launch, 0, 0, pieces, NULL);
+            assert_memory_equal(out.data, wanted.data, 2 * COUNT);
+            free(data);
+            free(wanted.data);
+        }
+    free(numbers);
+}
+
 static void test_result_may_replace_an_operand(void **state)
 {
     (void)state;
@@ -326,13 +404,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_unary_operation_equals_the_reference),
-        cmocka_unit_test(test_f32_operations_have_vector_kernels),
+        cmocka_unit_test(test_operations_of_all_floats_but_f64_have_vector_kernels),
         cmocka_unit_test(test_f64_operations_have_vector_kernels),
         cmocka_unit_test(test_every_binary_operation_equals_the_reference),
         cmocka_unit_test(test_broadcast_and_strided_operands_equal_the_reference),
         cmocka_unit_test(test_operands_longer_than_a_piece_equal_the_reference),
         cmocka_unit_test(test_select_equals_the_reference),
         cmocka_unit_test(test_casts_equal_the_reference),
+        cmocka_unit_test(test_casts_of_floats_equal_the_reference),
+        cmocka_unit_test(test_narrow_result_may_replace_an_operand),
         cmocka_unit_test(test_result_may_replace_an_operand),
         cmocka_unit_test(test_operands_without_elements_are_accepted),
     };

@@ -1,6 +1,7 @@
 /* Checks the CPU's matrix products, for each instruction set, against the reference.
  *
- * The error must be at most 4 * sqrt(K) * eps * sum(|a| * |b|), where K is the depth. The bits of an element
+ * The error must be at most 4 * sqrt(K) * eps * sum(|a| * |b|), where K is the depth. Results in bf16 and f16
+ * are rounded once, so half a unit in the last place is added. The bits of an element
  * must depend only on its row of a, its column of b and the depth. */
 #include <math.h>
 #include <setjmp.h>
@@ -8,11 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "forge/ir/builder.h"
 #include "unit/forge/cpu_kernels.h"
 
+/* Rounding errors of one operation on sums, and of a result. */
 static double eps_of(forge_dtype dtype)
 {
-    return dtype == FORGE_F32 ? 0x1p-24 : 0x1p-53;
+    return dtype == FORGE_F64 ? 0x1p-53 : 0x1p-24;
+}
+
+static double eps_of_result(forge_dtype dtype)
+{
+    return dtype == FORGE_BF16 ? 0x1p-8 : dtype == FORGE_F16 ? 0x1p-11 : 0;
 }
 
 static struct launch matmul(const struct matmul_attributes *attributes, const struct view in[2],
@@ -21,17 +29,14 @@ static struct launch matmul(const struct matmul_attributes *attributes, const st
     return (struct launch){OP_MATMUL, attributes, in, 2, out, 1};
 }
 
-/* Returns a buffer of the elements' magnitudes, to which strided views can refer. */
-static void *magnitudes(forge_dtype dtype, const void *data, size_t count)
+/* Returns the elements, or their magnitudes, as doubles, to which strided views can refer. */
+static void *doubles(forge_dtype dtype, const void *data, size_t count, bool are_magnitudes)
 {
-    char *copy = malloc(count * 8 + 1);
+    double *copy = malloc(count * sizeof *copy + 1);
     assert_non_null(copy);
-    for (size_t i = 0; i < count; i++) {
-        double number;
-        dtype_row(dtype)->load(data, i, 1, &number);
-        number = fabs(number);
-        dtype_row(dtype)->store(copy, i, 1, &number);
-    }
+    dtype_row(dtype)->load(data, 0, count, copy);
+    for (size_t i = 0; are_magnitudes && i < count; i++)
+        copy[i] = fabs(copy[i]);
     return copy;
 }
 
@@ -40,30 +45,39 @@ static void *magnitudes(forge_dtype dtype, const void *data, size_t count)
 static void check(struct view in[2], uint32_t flags, forge_dtype dtype, void *const buffers[2], size_t count,
                   const struct view *out)
 {
-    const struct matmul_attributes attributes = {flags, dtype};
+    const struct matmul_attributes attributes = {flags, builder_accumulator(dtype)};
     struct launch launch = matmul(&attributes, in, out);
     size_t elements = forge_shape_elements(&out->shape);
     double depth = (double)in[0].shape.dims[in[0].shape.rank - (flags & FORGE_TRANSPOSE_A ? 2 : 1)];
-    struct view exact = *out, bound = *out, large[2] = {in[0], in[1]};
-    struct launch exactly = matmul(&attributes, in, &exact), bounding = matmul(&attributes, large, &bound);
+    struct view exact = *out, bound = *out, numbers[2] = {in[0], in[1]}, large[2] = {in[0], in[1]};
+    struct launch exactly = matmul(&attributes, numbers, &exact),
+                  bounding = matmul(&attributes, large, &bound);
+    exact.dtype = bound.dtype = FORGE_F64;
     exact.data = malloc(elements * 8 + 1);
     bound.data = malloc(elements * 8 + 1);
-    for (int i = 0; i < 2; i++)
-        large[i].data =
-            (char *)magnitudes(dtype, buffers[i], count) + ((char *)in[i].data - (char *)buffers[i]);
+    for (int i = 0; i < 2; i++) {
+        size_t first = (size_t)((char *)in[i].data - (char *)buffers[i]) / forge_dtype_block_bytes(dtype);
+        numbers[i].dtype = large[i].dtype = FORGE_F64;
+        numbers[i].data = (double *)doubles(dtype, buffers[i], count, false) + first;
+        large[i].data = (double *)doubles(dtype, buffers[i], count, true) + first;
+    }
     reference_matmul(&exactly, 0, launch_rows(&launch));
     reference_matmul(&bounding, 0, launch_rows(&launch));
     EACH_ISA (isa) {
         run_kernel(isa, &launch);
         for (size_t i = 0; i < elements; i++) {
-            double error = fabs(view_number(out, i) - view_number(&exact, i));
-            if (!(error <= 4 * sqrt(depth) * eps_of(dtype) * view_number(&bound, i)))
-                fail_msg("%s, element %zu: %.9g, not %.9g", isa_name(isa), i, view_number(out, i),
-                         view_number(&exact, i));
+            double wanted = view_number(&exact, i), error = fabs(view_number(out, i) - wanted);
+            double of_sum = 4 * sqrt(depth) * eps_of(dtype) * view_number(&bound, i);
+            if (!(error <= of_sum + (fabs(wanted) + of_sum) * eps_of_result(dtype)))
+                fail_msg("%s %s, element %zu: %.9g, not %.9g", isa_name(isa), forge_dtype_name(dtype), i,
+                         view_number(out, i), wanted);
         }
     }
-    for (int i = 0; i < 2; i++)
-        free((char *)large[i].data - ((char *)in[i].data - (char *)buffers[i]));
+    for (int i = 0; i < 2; i++) {
+        size_t first = (size_t)((char *)in[i].data - (char *)buffers[i]) / forge_dtype_block_bytes(dtype);
+        free((double *)numbers[i].data - first);
+        free((double *)large[i].data - first);
+    }
     free(exact.data);
     free(bound.data);
 }
@@ -100,9 +114,12 @@ static void test_every_depth_equals_the_reference(void **state)
         for (int64_t k = 1; k <= 33; k++) {
             check_sizes(FORGE_F32, flags, 15, 33, k);
             check_sizes(FORGE_F64, flags, 15, 17, k);
+            check_sizes(k % 2 ? FORGE_BF16 : FORGE_F16, flags, 15, 33, k);
         }
         for (size_t i = 0; i < sizeof more / sizeof *more; i++)
             check_sizes(i % 2 ? FORGE_F32 : FORGE_F64, flags, 3, 5, more[i]);
+        for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+            check_sizes(i % 2 ? FORGE_F16 : FORGE_BF16, flags, 3, 5, more[i]);
     }
 }
 
@@ -113,6 +130,10 @@ static void test_sizes_beyond_every_block_equal_the_reference(void **state)
     check_sizes(FORGE_F32, 0, 31, 1030, 790);
     check_sizes(FORGE_F32, 3, 20, 1030, 90);
     check_sizes(FORGE_F64, 1, 171, 515, 30);
+    check_sizes(FORGE_BF16, 0, 345, 530, 390);
+    check_sizes(FORGE_BF16, 2, 530, 300, 790);
+    check_sizes(FORGE_F16, 3, 20, 1030, 90);
+    check_sizes(FORGE_F16, 1, 1100, 31, 770);
 }
 
 /* Checks that a product of the first rows and columns has the same bits as that part of the larger
@@ -139,7 +160,7 @@ static void check_part(enum isa isa, const struct launch *whole, int64_t m, int6
 static void check_every_tail(forge_dtype dtype, uint32_t flags)
 {
     enum { M = 2 * 14 + 1, N = 2 * 32 + 1, K = 21 };
-    const struct matmul_attributes attributes = {flags, dtype};
+    const struct matmul_attributes attributes = {flags, builder_accumulator(dtype)};
     void *buffers[2] = {random_floats(dtype, N * K), random_floats(dtype, N * K)};
     struct view in[2] = {
         view_packed(dtype, buffers[0],
@@ -166,6 +187,9 @@ static void test_every_tail_equals_the_reference(void **state)
     check_every_tail(FORGE_F32, 0);
     check_every_tail(FORGE_F32, FORGE_TRANSPOSE_A | FORGE_TRANSPOSE_B);
     check_every_tail(FORGE_F64, FORGE_TRANSPOSE_B);
+    check_every_tail(FORGE_BF16, 0);
+    check_every_tail(FORGE_BF16, FORGE_TRANSPOSE_A | FORGE_TRANSPOSE_B);
+    check_every_tail(FORGE_F16, FORGE_TRANSPOSE_B);
 }
 
 static void test_operands_without_elements_are_accepted(void **state)
@@ -175,6 +199,8 @@ static void test_operands_without_elements_are_accepted(void **state)
     check_packed(FORGE_F64, forge_shape_of(2, 0, 3), forge_shape_of(4, 0), 3, forge_shape_of(2, 3, 4));
     check_packed(FORGE_F32, forge_shape_of(0, 3), forge_shape_of(3, 4), 0, forge_shape_of(0, 4));
     check_packed(FORGE_F32, forge_shape_of(2, 3), forge_shape_of(3, 0), 0, forge_shape_of(2, 0));
+    check_packed(FORGE_BF16, forge_shape_of(3, 0), forge_shape_of(0, 40), 0, forge_shape_of(3, 40));
+    check_packed(FORGE_F16, forge_shape_of(0, 3), forge_shape_of(3, 4), 0, forge_shape_of(0, 4));
     check_packed(FORGE_F32, forge_shape_of(0, 2, 3), forge_shape_of(3, 4), 0, forge_shape_of(0, 2, 4));
 }
 
@@ -197,14 +223,20 @@ static void test_leading_dimensions_are_broadcast(void **state)
                  forge_shape_of(5, 1, 9, 3));
     check_packed(FORGE_F64, forge_shape_of(150, 3, 4), forge_shape_of(150, 4, 5), 0,
                  forge_shape_of(150, 3, 5));
+    check_packed(FORGE_BF16, forge_shape_of(2, 3, 4, 5), forge_shape_of(5, 6), 0, forge_shape_of(2, 3, 4, 6));
+    check_packed(FORGE_F16, forge_shape_of(2, 1, 5, 9), forge_shape_of(3, 5, 6), FORGE_TRANSPOSE_A,
+                 forge_shape_of(2, 3, 9, 6));
 }
 
 static void test_strided_views_equal_the_reference(void **state)
 {
     (void)state;
     enum { COUNT = 6000 };
-    for (uint32_t flags = 0; flags < 4; flags++) {
-        forge_dtype dtype = flags % 3 ? FORGE_F32 : FORGE_F64;
+    static const forge_dtype dtypes[] = {FORGE_F64,  FORGE_F32, FORGE_F32,  FORGE_F64,
+                                         FORGE_BF16, FORGE_F16, FORGE_BF16, FORGE_F16};
+    for (uint32_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        forge_dtype dtype = dtypes[i];
+        uint32_t flags = i % 4;
         size_t bytes = forge_dtype_block_bytes(dtype);
         void *buffers[2] = {random_floats(dtype, COUNT), random_floats(dtype, COUNT)};
         double results[2 * 20 * 20];
@@ -224,10 +256,10 @@ static void test_strided_views_equal_the_reference(void **state)
     }
 }
 
-static void test_operands_of_f16_have_no_kernel(void **state)
+static void test_operands_of_f16_without_f32_sums_have_no_kernel(void **state)
 {
     (void)state;
-    const struct matmul_attributes attributes = {0, FORGE_F32};
+    const struct matmul_attributes attributes = {0, FORGE_F64};
     struct view half[2] = {view_packed(FORGE_F16, NULL, forge_shape_of(2, 2)),
                            view_packed(FORGE_F16, NULL, forge_shape_of(2, 2))};
     struct launch launch = matmul(&attributes, half, half);
@@ -294,7 +326,7 @@ int main(void)
         cmocka_unit_test(test_operands_without_elements_are_accepted),
         cmocka_unit_test(test_leading_dimensions_are_broadcast),
         cmocka_unit_test(test_strided_views_equal_the_reference),
-        cmocka_unit_test(test_operands_of_f16_have_no_kernel),
+        cmocka_unit_test(test_operands_of_f16_without_f32_sums_have_no_kernel),
         cmocka_unit_test(test_nan_and_infinity_are_propagated),
         cmocka_unit_test(test_fused_sets_agree),
     };

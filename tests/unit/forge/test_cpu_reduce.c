@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "forge/ir/builder.h"
 #include "forge/reference/reference_walk.h"
 #include "unit/forge/cpu_kernels.h"
 
@@ -23,6 +24,10 @@ static bool is_right(const struct view *got, const struct view *exact, size_t i,
         return true;
     if (got->dtype == FORGE_F32)
         max = 0x1p-23 * fabs(wanted) + 0x1p-45;
+    if (got->dtype == FORGE_BF16) /* both results are within half an ulp */
+        max = 0x1p-7 * fabs(wanted) + 0x1p-45;
+    if (got->dtype == FORGE_F16)
+        max = 0x1p-10 * fabs(wanted) + 0x1p-24;
     return kind < FORGE_MAXIMUM && fabs(x - wanted) <= max;
 }
 
@@ -35,7 +40,7 @@ static void check_view(struct view x, uint32_t axes)
     out.data = random_floats(x.dtype, results);
     wanted.data = random_floats(x.dtype, results);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        const struct reduce_attributes attributes = {kinds[k], axes, 0, x.dtype};
+        const struct reduce_attributes attributes = {kinds[k], axes, 0, builder_accumulator(x.dtype)};
         struct launch launch = {OP_REDUCE, &attributes, &x, 1, &out, 1},
                       reference = {OP_REDUCE, &attributes, &x, 1, &wanted, 1};
         reference_reduce(&reference, 0, launch_rows(&launch));
@@ -52,25 +57,33 @@ static void check_view(struct view x, uint32_t axes)
     free(wanted.data);
 }
 
-/* Reduces the f32 elements of `x`, and the same number of f64 elements with random mantissas. */
+/* Reduces random elements of this type, with the infinities and NaN of `x`. min: the lowest offset of an
+ * element of x; count: number of elements in memory. */
+static void check_as(forge_dtype dtype, struct view x, int64_t min, size_t count, uint32_t axes)
+{
+    char *data = random_floats(dtype, count);
+    for (size_t i = 0; i < count; i++) {
+        double special = (double)((const float *)x.data)[min + (int64_t)i];
+        if (!isfinite(special))
+            dtype_row(dtype)->store(data, i, 1, &special);
+    }
+    x.data = count ? data - min * (int64_t)forge_dtype_block_bytes(dtype) : data;
+    x.dtype = dtype;
+    check_view(x, axes);
+    free(data);
+}
+
+/* Reduces the f32 elements of `x`, and the same number of elements of other types with random mantissas. */
 static void check(struct view x, uint32_t axes)
 {
     int64_t min = 0, max = 0;
     check_view(x, axes);
     for (uint32_t i = 0; i < x.shape.rank; i++)
         *(x.strides[i] < 0 ? &min : &max) += (x.shape.dims[i] - 1) * x.strides[i];
-    bool is_empty = forge_shape_elements(&x.shape) == 0;
-    size_t count = is_empty ? 0 : (size_t)(max - min) + 1;
-    double *wide = random_floats(FORGE_F64, count);
-    for (size_t i = 0; i < count; i++) {
-        float special = ((const float *)x.data)[min + (int64_t)i];
-        if (!isfinite(special))
-            wide[i] = (double)special;
-    }
-    x.data = is_empty ? wide : wide - min;
-    x.dtype = FORGE_F64;
-    check_view(x, axes);
-    free(wide);
+    size_t count = forge_shape_elements(&x.shape) ? (size_t)(max - min) + 1 : 0;
+    check_as(FORGE_F64, x, min, count, axes);
+    check_as(FORGE_BF16, x, min, count, axes);
+    check_as(FORGE_F16, x, min, count, axes);
 }
 
 static void test_every_length_equals_the_reference(void **state)
@@ -97,6 +110,12 @@ static void test_several_axes_equal_the_reference(void **state)
     check(turned, 2);
     check(turned, 4);
     check(turned, 5);
+    struct view apart = {data + 5000, FORGE_F32, forge_shape_of(4, 6, 300), {-1000, 7, 3}};
+    for (uint32_t axes = 1; axes < 8; axes++)
+        check(apart, axes);
+    struct view repeated = {data + 7, FORGE_F32, forge_shape_of(2, 5, 4, 300), {0, 0, 0, 0}};
+    for (uint32_t axes = 1; axes < 16; axes++)
+        check(repeated, axes);
     free(data);
 }
 

@@ -59,6 +59,63 @@ static bool is_same(double a, double b, bool is_exact)
     return a == b || (isnan(a) && isnan(b)) || (!is_exact && fabs(a - b) <= 0x1p-18);
 }
 
+/* Returns a packed copy of the view in this type. */
+static struct view copy_as(const struct view *view, forge_dtype dtype)
+{
+    size_t count = forge_shape_elements(&view->shape);
+    struct view copy = view_packed(dtype, malloc(count * 4 + 1), view->shape);
+    assert_non_null(copy.data);
+    for (size_t i = 0; i < count; i++) {
+        double number = view_number(view, i);
+        dtype_row(dtype)->store(copy.data, i, 1, &number);
+    }
+    return copy;
+}
+
+/* Repeats an f32 launch with inputs and results in bf16 or f16. A result is within half an ulp of the
+ * reference's, which is rounded too. Also tries a view whose dimensions are reversed in memory. */
+static void check_narrow(const struct launch *wide, forge_dtype dtype)
+{
+    struct view in[3], turned[3], wanted = copy_as(&wide->outputs[0], dtype), got = copy_as(&wanted, dtype);
+    struct launch exactly = *wide, launch;
+    exactly.inputs = in;
+    exactly.outputs = &wanted;
+    for (size_t i = 0; i < wide->input_count; i++)
+        in[i] = copy_as(&wide->inputs[i], dtype);
+    reference_of(wide->op)(&exactly, 0, launch_pieces(&exactly));
+    for (int way = 0; way < 2; way++) {
+        launch = exactly;
+        launch.outputs = &got;
+        launch.inputs = way ? turned : in;
+        for (size_t i = 0; i < wide->input_count; i++) {
+            turned[i] = in[i];
+            turned[i].data = malloc(forge_shape_elements(&in[i].shape) * 2 + 1);
+            int64_t stride = 1;
+            for (uint32_t k = 0; k < in[i].shape.rank; stride *= in[i].shape.dims[k++])
+                turned[i].strides[k] = stride;
+            for (size_t at = 0; at < forge_shape_elements(&in[i].shape); at++)
+                memcpy((void *)view_address(&turned[i], &in[i].shape, at), (uint16_t *)in[i].data + at, 2);
+        }
+        EACH_ISA (isa) {
+            assert_non_null(kernel_for(isa, &launch));
+            run_kernel(isa, &launch);
+            for (size_t i = 0; i < forge_shape_elements(&got.shape); i++) {
+                double x = view_number(&got, i), exact = view_number(&wanted, i);
+                double ulp = fabs(exact) * (dtype == FORGE_BF16 ? 0x1p-7 : 0x1p-10);
+                if (!is_same(x, exact, launch.op != OP_SHARE) && !(fabs(x - exact) <= ulp))
+                    fail_msg("%s %s %s, element %zu: %g, not %g", isa_name(isa), op_name(launch.op),
+                             forge_dtype_name(dtype), i, x, exact);
+            }
+        }
+        for (size_t i = 0; i < wide->input_count; i++)
+            free(turned[i].data);
+    }
+    for (size_t i = 0; i < wide->input_count; i++)
+        free(in[i].data);
+    free(wanted.data);
+    free(got.data);
+}
+
 /* Runs the kernel for the node that computes y. is_exact is false for shares, whose sums may be rounded more
  * than once. */
 static void check(forge_builder *b, forge_value y, const struct view *in, size_t count, bool is_exact)
@@ -72,6 +129,8 @@ static void check(forge_builder *b, forge_value y, const struct view *in, size_t
     struct launch exactly = {(enum op)node->op, node->attributes, in, count, &wanted, 1}, launch = exactly;
     launch.outputs = &got;
     reference_of(launch.op)(&exactly, 0, launch_pieces(&exactly));
+    check_narrow(&launch, FORGE_BF16);
+    check_narrow(&launch, FORGE_F16);
     EACH_ISA (isa) {
         assert_non_null(kernel_for(isa, &launch));
         run_kernel(isa, &launch);

@@ -1,5 +1,5 @@
-/* backends/cpu/batch_norm.h - f32 kernels for batch_norm: training, its gradient, and inference with running
- * statistics.
+/* backends/cpu/batch_norm.h - kernels for batch_norm on f32, bf16 and f16: training, its gradient, and
+ * inference with running statistics.
  *
  * The kernels are in isa/batch_norm.inc. The work is divided by channel. A channel consists of one contiguous
  * run of elements for each example. The runs are summed in the order of the examples.
@@ -19,15 +19,19 @@ enum { BATCH_NORM_RUN = 8 }; /* minimum run length, in elements */
 struct batch_norm {
     size_t examples, channels, run; /* run: elements per example and channel */
     double epsilon;
-    const float *x, *weight, *bias; /* x: [examples, channels, run]; weight, bias: [channels] */
+    const struct view *x, *weight, *bias; /* x: [examples, channels, run]; weight, bias: [channels] */
 };
 
 struct batch_norm batch_norm_of(const struct launch *launch);
 
-/* Returns true if the kernel supports the launch. */
+/* Return true if the f32 kernel (or the kernel for bf16 and f16, for *_narrow) supports the launch.
+ * Statistics are always f32. */
 bool batch_norm_takes_training(const struct launch *launch);
+bool batch_norm_takes_training_narrow(const struct launch *launch);
 bool batch_norm_takes_gradient(const struct launch *launch);
+bool batch_norm_takes_gradient_narrow(const struct launch *launch);
 bool batch_norm_takes_running(const struct launch *launch);
+bool batch_norm_takes_running_narrow(const struct launch *launch);
 /* Returns the number of pieces. A piece is one channel. *out_grain: minimum number of pieces per thread. */
 size_t batch_norm_pieces(const struct launch *launch, size_t *out_grain);
 

@@ -6,28 +6,40 @@
 
 enum { X = CONV_AXES - 1 };
 
-_Static_assert(GEMM_SCRATCH_BYTES + CONV_READS * sizeof(struct conv_read) <= KERNEL_SCRATCH_BYTES,
-               "the reads of a panel fit into the scratch memory");
+_Static_assert(GEMM_SCRATCH_BYTES + CONV_READS * sizeof(struct conv_read) + CONV_PANEL * sizeof(float) <=
+                   KERNEL_SCRATCH_BYTES,
+               "a panel and its reads fit into the scratch memory");
 
 static size_t min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-static bool takes(const struct launch *launch, forge_dtype dtype)
+static bool takes(const struct launch *launch, forge_dtype dtype, forge_dtype accumulate)
 {
     const struct conv_attributes *attributes = launch->attributes;
-    return launch->outputs[0].dtype == dtype && attributes->accumulate == dtype;
+    return launch->inputs[0].dtype == dtype && launch->inputs[1].dtype == dtype &&
+           launch->outputs[0].dtype == dtype && attributes->accumulate == accumulate;
 }
 
 bool conv_takes_f32(const struct launch *launch)
 {
-    return takes(launch, FORGE_F32);
+    return takes(launch, FORGE_F32, FORGE_F32);
 }
 
 bool conv_takes_f64(const struct launch *launch)
 {
-    return takes(launch, FORGE_F64);
+    return takes(launch, FORGE_F64, FORGE_F64);
+}
+
+bool conv_takes_bf16(const struct launch *launch)
+{
+    return takes(launch, FORGE_BF16, FORGE_F32);
+}
+
+bool conv_takes_f16(const struct launch *launch)
+{
+    return takes(launch, FORGE_F16, FORGE_F32);
 }
 
 /* --- input offsets -------------------------------------------------------------------------------------- */
@@ -316,24 +328,29 @@ static size_t run_phase(const struct part *part, const struct conv_phase *phase,
 {
     const struct conv *c = &phase->conv;
     const struct view *out = &part->launch->outputs[0];
-    size_t bytes = part->code->gemm->element_bytes, places = places_of(c), rows = (size_t)c->out_channels;
+    const struct gemm_elements *elements = part->code->elements;
+    size_t bytes = elements->bytes, step = elements->depth_step ? elements->depth_step : 1;
+    size_t places = places_of(c), rows = (size_t)c->out_channels;
     bool is_wide = !c->is_transposed && c->axes[X].taps > c->out[X];
     struct conv_images images = images_of(part->launch, phase, (int64_t)part->group, (int64_t)bytes);
     images.reads = (void *)((char *)part->scratch + GEMM_SCRATCH_BYTES);
+    images.panel = (void *)(images.reads + CONV_READS);
     find_run_of_weights(&images);
-    struct gemm gemm = {
-        .rows = rows,
-        .columns = (size_t)out->shape.dims[0] * places,
-        .depth = phase->depth,
-        .a = {.data = &images, .pack = part->code->weights},
-        .b = {.data = &images, .pack = is_wide ? part->code->wide_places : part->code->places},
-        .c = (char *)out->data + part->group * rows * (size_t)phase->next_channel * bytes,
-        .next_row = phase->next_channel,
-        .run = places,
-        .next_run = phase->next_channel * c->channels,
-        .find_columns = is_apart ? find_columns : NULL,
-        .finish = part->finish};
-    return gemm_run_piece(part->code->gemm, &gemm, part->cut, part->piece, part->wanted, part->scratch);
+    struct gemm gemm = {.rows = rows,
+                        .columns = (size_t)out->shape.dims[0] * places,
+                        .depth = (phase->depth + step - 1) / step,
+                        .a = {.data = &images, .pack = part->code->weights, .depth = phase->depth},
+                        .b = {.data = &images,
+                              .pack = is_wide ? part->code->wide_places : part->code->places,
+                              .depth = phase->depth},
+                        .c = (char *)out->data + part->group * rows * (size_t)phase->next_channel * bytes,
+                        .next_row = phase->next_channel,
+                        .run = places,
+                        .next_run = phase->next_channel * c->channels,
+                        .find_columns = is_apart ? find_columns : NULL,
+                        .narrow = elements->narrow,
+                        .finish = part->finish};
+    return gemm_run_piece(elements->code, &gemm, part->cut, part->piece, part->wanted, part->scratch);
 }
 
 void conv_run(const struct conv_code *code, const struct launch *launch, size_t first, size_t end,

@@ -47,23 +47,28 @@ struct conv_images {
     size_t weight_run;
     int64_t weight_step;     /* distance between the weights of a run, in elements */
     struct conv_read *reads; /* scratch for the reads of a panel: [CONV_READS] */
+    float *panel;            /* scratch for a panel as f32: [CONV_PANEL] */
 };
-enum { CONV_READS = GEMM_TILE_COLUMNS * GEMM_DEPTH_BLOCK };
+/* A panel has at most 2 * GEMM_DEPTH_BLOCK k, because some code multiplies two k as one. */
+enum {
+    CONV_READS = GEMM_TILE_COLUMNS * 2 * GEMM_DEPTH_BLOCK,
+    CONV_PANEL = GEMM_TILE_COLUMNS * 2 * GEMM_DEPTH_BLOCK + 16,
+};
 
-/* Functions that pack the sides of the product, for one element type and instruction set; arguments as for
- * gemm_side.pack. */
-typedef void conv_pack_fn(const struct gemm_side *side, size_t line, size_t lines, size_t k, size_t k_count,
-                          size_t width, void *out);
+/* Functions that pack the sides of the product, for one element type and instruction set. elements->pack is
+ * not used. */
 struct conv_code {
-    const struct gemm_code *gemm;
-    conv_pack_fn *weights;     /* rows: output channels */
-    conv_pack_fn *places;      /* columns: output positions, image after image */
-    conv_pack_fn *wide_places; /* columns, if the kernel is wider than the output */
+    const struct gemm_elements *elements;
+    gemm_pack_fn *weights;     /* rows: output channels */
+    gemm_pack_fn *places;      /* columns: output positions, image after image */
+    gemm_pack_fn *wide_places; /* columns, if the kernel is wider than the output */
 };
 
-/* Return true if the f32 kernel (or the f64 kernel) supports the launch. */
+/* Return true if the kernel for this type supports the launch. Sums of bf16 and f16 are f32. */
 bool conv_takes_f32(const struct launch *launch);
 bool conv_takes_f64(const struct launch *launch);
+bool conv_takes_bf16(const struct launch *launch);
+bool conv_takes_f16(const struct launch *launch);
 /* Returns the number of pieces. A piece is a block of one group's product, and computes a part of each phase.
  * *out_grain: minimum number of pieces per thread. */
 size_t conv_pieces(const struct launch *launch, size_t *out_grain);

@@ -7,6 +7,7 @@
  */
 #include "forge/backends/cpu/gemm.h"
 
+#include <string.h>
 #include "forge/backends/cpu/kernel.h"
 
 enum {
@@ -30,11 +31,13 @@ enum {
 
 #define A_BYTES (PANELS_BYTES + PADDING)
 #define B_BYTES (BLOCK_BYTES + PADDING)
+/* bytes for sums that are rounded when they are complete */
+#define SUMS_BYTES ((size_t)512 << 10)
 /* bytes of a tile, equal for all element types: tiles of larger elements have fewer columns */
 #define TILE_BYTES (GEMM_TILE_ROWS * TILE_COLUMNS * 4)
 
 _Static_assert(PANELS_BYTES >= GEMM_TILE_ROWS * DEPTH_BLOCK * ELEMENT_BYTES, "a panel of a fits");
-_Static_assert(A_BYTES + B_BYTES + TILE_BYTES <= GEMM_SCRATCH_BYTES, "all blocks fit");
+_Static_assert(A_BYTES + B_BYTES + TILE_BYTES + SUMS_BYTES <= GEMM_SCRATCH_BYTES, "all blocks fit");
 _Static_assert((int)GEMM_SCRATCH_BYTES < (int)KERNEL_SCRATCH_BYTES,
                "kernels have a rest of the scratch memory");
 
@@ -92,7 +95,8 @@ static char *first_row(const struct panel *panel)
 static char *place(const struct panel *panel, size_t column, size_t *out_left)
 {
     const struct gemm *gemm = panel->gemm;
-    size_t at = gemm->b.first_line + panel->column + column, run = gemm->run ? at / gemm->run : 0;
+    size_t at = gemm->b.first_line + panel->column + column - gemm->first_column;
+    size_t run = gemm->run ? at / gemm->run : 0;
     size_t in_run = at - run * gemm->run;
     int64_t offset = (int64_t)run * gemm->next_run + (int64_t)in_run;
     *out_left = gemm->run ? gemm->run - in_run : panel->columns - column;
@@ -207,7 +211,8 @@ static void finish_block(struct panel *panel, void *scratch)
         }
 }
 
-void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scratch)
+/* Computes a product whose sums have the type of c. */
+static void run_wide(const struct gemm_code *code, const struct gemm *gemm, void *scratch)
 {
     int64_t offsets[MAX_COLUMNS];
     struct panel panel = {.code = code,
@@ -231,6 +236,74 @@ void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scrat
         if (gemm->finish)
             finish_block(&panel, scratch);
     }
+}
+
+/* --- narrow results ------------------------------------------------------------------------------------- */
+
+/* Rounds `columns` sums of one row, from column `column` of the product on, and stores them in c. row: the
+ * address of the row in c. offsets: of the columns, if gemm->find_columns is set. */
+static void store_narrow(const struct gemm *gemm, const float *sums, size_t column, size_t columns, char *row,
+                         const int64_t *offsets)
+{
+    char narrow[GEMM_NARROW_BYTES * MAX_COLUMNS];
+    if (gemm->find_columns) {
+        gemm->narrow(sums, columns, narrow);
+        for (size_t j = 0; j < columns; j++)
+            memcpy(row + offsets[j] * GEMM_NARROW_BYTES, narrow + j * GEMM_NARROW_BYTES, GEMM_NARROW_BYTES);
+        return;
+    }
+    for (size_t j = 0, some; j < columns; j += some) {
+        size_t at = column + j, run = gemm->run ? at / gemm->run : 0, in_run = at - run * gemm->run;
+        int64_t offset = (int64_t)run * gemm->next_run + (int64_t)in_run;
+        some = gemm->run ? min(gemm->run - in_run, columns - j) : columns - j;
+        gemm->narrow(sums + j, some, row + offset * GEMM_NARROW_BYTES);
+    }
+}
+
+/* Computes `rows` rows and `columns` columns of a product with narrow results. */
+static void run_narrow_block(const struct gemm_code *code, const struct gemm *gemm, size_t row, size_t rows,
+                             size_t column, size_t columns, void *scratch)
+{
+    int64_t offsets[MAX_COLUMNS];
+    float *sums = (float *)(void *)((char *)scratch + A_BYTES + B_BYTES + TILE_BYTES);
+    struct gemm block = *gemm;
+    block.narrow = NULL;
+    block.find_columns = NULL;
+    block.run = 0;
+    block.rows = rows;
+    block.columns = columns;
+    block.a.first_line += row;
+    block.b.first_line += column;
+    block.first_column = block.b.first_line;
+    block.c = sums;
+    block.next_row = (int64_t)columns;
+    run_wide(code, &block, scratch);
+    if (gemm->find_columns)
+        gemm->find_columns(&gemm->b, block.b.first_line, columns, offsets);
+    for (size_t i = 0; i < rows; i++)
+        store_narrow(gemm, sums + i * columns, block.b.first_line, columns,
+                     (char *)gemm->c + (int64_t)(row + i) * gemm->next_row * GEMM_NARROW_BYTES, offsets);
+}
+
+/* Computes a product with narrow results, block by block. The sums of a block fit into SUMS_BYTES. */
+static void run_narrow(const struct gemm_code *code, const struct gemm *gemm, void *scratch)
+{
+    size_t most_rows = MAX_PIECE / TILE_ROWS * TILE_ROWS, rows, columns;
+    for (size_t row = 0; row < gemm->rows; row += rows) {
+        rows = min(most_rows, gemm->rows - row);
+        size_t most_columns =
+            min(SUMS_BYTES / sizeof(float) / rows, BLOCK_BYTES / (DEPTH_BLOCK * sizeof(float)));
+        most_columns = most_columns / TILE_COLUMNS * TILE_COLUMNS;
+        for (size_t column = 0; column < gemm->columns; column += columns) {
+            columns = min(most_columns, gemm->columns - column);
+            run_narrow_block(code, gemm, row, rows, column, columns, scratch);
+        }
+    }
+}
+
+void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scratch)
+{
+    (gemm->narrow ? run_narrow : run_wide)(code, gemm, scratch);
 }
 
 /* --- pieces of work ------------------------------------------------------------------------------------- */
@@ -277,7 +350,8 @@ static struct gemm piece_of(const struct gemm *gemm, const struct gemm_cut *cut,
     part.a.first_line += row;
     part.b.first_line += column;
     /* `place` adds the offset of the column, so part.c is the address of column 0. */
-    part.c = (char *)gemm->c + (int64_t)row * gemm->next_row * (int64_t)element_bytes;
+    part.c = (char *)gemm->c +
+             (int64_t)row * gemm->next_row * (int64_t)(gemm->narrow ? GEMM_NARROW_BYTES : element_bytes);
     return part;
 }
 

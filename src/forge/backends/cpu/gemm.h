@@ -19,16 +19,24 @@
 enum { GEMM_TILE_ROWS = 14, GEMM_TILE_COLUMNS = 32 }; /* maximum size of a tile */
 enum { GEMM_DEPTH_BLOCK = 384 };                      /* maximum number of k in a block */
 
+struct gemm_side;
+
+/* Packs lines `line` to line + lines - 1 for k to k + k_count - 1 into out: [k_count, width], row-major.
+ * Fills the columns from `lines` on with 0; lines <= width. May write up to 64 bytes after the end of
+ * `out`. */
+typedef void gemm_pack_fn(const struct gemm_side *side, size_t line, size_t lines, size_t k, size_t k_count,
+                          size_t width, void *out);
+
+/* Rounds `count` sums to the type of the elements of c. */
+typedef void gemm_narrow_fn(const void *sums, size_t count, void *c);
+
 /* One operand of a product. A line is the elements for all k: a row of a, or a column of b. */
 struct gemm_side {
     const void *data;          /* address of the element of line 0 and k 0, or data of `pack` */
-    int64_t next_line, next_k; /* strides in elements; not used if `pack` is set */
-    /* Packs lines `line` to line + lines - 1 for k to k + k_count - 1 into out: [k_count, width], row-major.
-     * Fills the columns from `lines` on with 0; lines <= width. May write up to 64 bytes after the end of
-     * `out`. NULL: the driver packs from `data`. */
-    void (*pack)(const struct gemm_side *side, size_t line, size_t lines, size_t k, size_t k_count,
-                 size_t width, void *out);
-    size_t first_line; /* the driver adds this number to `line` */
+    int64_t next_line, next_k; /* strides in elements; `pack` may ignore them */
+    gemm_pack_fn *pack;        /* NULL: the pack function of the code */
+    size_t first_line;         /* the driver adds this number to `line` */
+    size_t depth;              /* number of k, for packing functions that pack several k as one */
 };
 
 /* One step of the product for a tile of c, [rows, gemm_code.columns]: c = a x b, or c += a x b if `adds`. */
@@ -50,9 +58,7 @@ struct gemm_code {
     size_t element_bytes;
     size_t rows, columns;                /* maximum number of rows, and number of columns, of a tile */
     gemm_tile_fn *tiles[GEMM_TILE_ROWS]; /* tiles[i] is for i + 1 rows */
-    /* Packs from side->data; arguments as for gemm_side.pack. */
-    void (*pack)(const struct gemm_side *side, size_t line, size_t lines, size_t k, size_t k_count,
-                 size_t width, void *out);
+    gemm_pack_fn *pack;                  /* packs from side->data */
     /* Stores the first `rows` rows and `columns` columns of a tile in c, or adds them if `adds`. */
     void (*put)(const void *tile, size_t rows, size_t columns, void *c, int64_t next_row, bool adds);
     /* Like `put`, but column j of c is at offset offsets[j], in elements. */
@@ -80,7 +86,22 @@ struct gemm {
     /* If not NULL, used instead of `run` and next_run: computes the offsets of columns `column` to column +
      * count - 1 from the start of a row of c, in elements. */
     void (*find_columns)(const struct gemm_side *b, size_t column, size_t count, int64_t *out_offsets);
-    const struct gemm_finish *finish; /* NULL: nothing; must be NULL if find_columns is set */
+    const struct gemm_finish *finish; /* NULL: nothing; must be NULL if find_columns or narrow is set */
+    /* If not NULL, the elements of c have GEMM_NARROW_BYTES each. Their sums are computed in scratch memory,
+     * and rounded once, when they are complete; `adds` must be false. */
+    gemm_narrow_fn *narrow;
+    size_t first_column; /* number of the column at address c; 0 for callers of gemm_run */
+};
+
+enum { GEMM_NARROW_BYTES = 2 };
+
+/* How the elements of a, b and c are stored. */
+struct gemm_elements {
+    const struct gemm_code *code;
+    size_t bytes;           /* of an element in memory */
+    gemm_pack_fn *pack;     /* of a and b; NULL: the pack function of the code */
+    gemm_narrow_fn *narrow; /* of c; NULL: elements of c have the type of sums */
+    size_t depth_step;      /* number of k that the code multiplies as one; 0: 1 */
 };
 
 /* Returns the number of k in a block. The last block may be smaller. */
@@ -88,7 +109,7 @@ size_t gemm_depth_block(size_t depth);
 
 /* Number of bytes that gemm_run uses at the start of a thread's scratch memory (kernel.h). Kernels may use
  * the rest. */
-enum { GEMM_SCRATCH_BYTES = 11 << 17 };
+enum { GEMM_SCRATCH_BYTES = 15 << 17 };
 /* Computes a whole product in this thread. scratch: GEMM_SCRATCH_BYTES, aligned to 64 bytes. */
 void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scratch);
 

@@ -41,7 +41,7 @@ struct cpu_kernel {
     void (*repack)(const struct launch *launch, size_t first, size_t end, void *repacked);
 };
 
-enum { KERNEL_SCRATCH_BYTES = 5 << 19 }; /* size of a thread's scratch memory */
+enum { KERNEL_SCRATCH_BYTES = 3 << 20 }; /* size of a thread's scratch memory */
 
 /* Returns true if the kernel supports this operation on these views. */
 bool kernel_takes(const struct cpu_kernel *kernel, const struct launch *launch);

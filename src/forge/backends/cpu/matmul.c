@@ -3,21 +3,31 @@
 
 #include "forge/reference/reference_walk.h"
 
-static bool takes(const struct launch *launch, forge_dtype dtype)
+static bool takes(const struct launch *launch, forge_dtype dtype, forge_dtype accumulate)
 {
     const struct matmul_attributes *attributes = launch->attributes;
     return launch->inputs[0].dtype == dtype && launch->inputs[1].dtype == dtype &&
-           launch->outputs[0].dtype == dtype && attributes->accumulate == dtype;
+           launch->outputs[0].dtype == dtype && attributes->accumulate == accumulate;
 }
 
 bool matmul_takes_f32(const struct launch *launch)
 {
-    return takes(launch, FORGE_F32);
+    return takes(launch, FORGE_F32, FORGE_F32);
 }
 
 bool matmul_takes_f64(const struct launch *launch)
 {
-    return takes(launch, FORGE_F64);
+    return takes(launch, FORGE_F64, FORGE_F64);
+}
+
+bool matmul_takes_bf16(const struct launch *launch)
+{
+    return takes(launch, FORGE_BF16, FORGE_F32);
+}
+
+bool matmul_takes_f16(const struct launch *launch)
+{
+    return takes(launch, FORGE_F16, FORGE_F32);
 }
 
 /* All products of a launch: the first product, and the operands' positions for the following products. */
@@ -91,13 +101,17 @@ static struct products products_of(const struct launch *launch)
     return products;
 }
 
-static struct gemm product(const struct gemm_code *code, const struct products *products, size_t i)
+static struct gemm product(const struct gemm_elements *elements, const struct products *products, size_t i)
 {
     struct gemm gemm = products->gemm;
-    size_t bytes = code->element_bytes;
+    size_t bytes = elements->bytes, step = elements->depth_step ? elements->depth_step : 1;
     gemm.a.data = (const char *)gemm.a.data + walk_offset(&products->a, i) * (int64_t)bytes;
     gemm.b.data = (const char *)gemm.b.data + walk_offset(&products->b, i) * (int64_t)bytes;
     gemm.c = (char *)gemm.c + i * gemm.rows * gemm.columns * bytes;
+    gemm.a.pack = gemm.b.pack = elements->pack;
+    gemm.a.depth = gemm.b.depth = gemm.depth;
+    gemm.depth = (gemm.depth + step - 1) / step;
+    gemm.narrow = elements->narrow;
     return gemm;
 }
 
@@ -110,7 +124,7 @@ size_t matmul_pieces(const struct launch *launch, size_t *out_grain)
     return products.count * cut.row_pieces * cut.column_pieces;
 }
 
-void matmul_run(const struct gemm_code *code, const struct launch *launch, size_t first, size_t end,
+void matmul_run(const struct gemm_elements *elements, const struct launch *launch, size_t first, size_t end,
                 const struct gemm_finish *finish, void *scratch)
 {
     struct products products = products_of(launch);
@@ -118,7 +132,7 @@ void matmul_run(const struct gemm_code *code, const struct launch *launch, size_
     struct gemm_cut cut = gemm_cut(products.gemm.rows, products.gemm.columns, products.gemm.depth);
     size_t pieces = cut.row_pieces * cut.column_pieces;
     for (size_t i = first, done; i < end; i += done) {
-        struct gemm gemm = product(code, &products, i / pieces);
-        done = gemm_run_piece(code, &gemm, &cut, i % pieces, end - i, scratch);
+        struct gemm gemm = product(elements, &products, i / pieces);
+        done = gemm_run_piece(elements->code, &gemm, &cut, i % pieces, end - i, scratch);
     }
 }

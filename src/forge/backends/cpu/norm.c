@@ -1,6 +1,7 @@
 /* backends/cpu/norm.c - see norm.h. */
 #include "forge/backends/cpu/norm.h"
 
+#include "forge/backends/cpu/kernel.h"
 #include "forge/backends/cpu/packed.h"
 
 #define MIN_THREAD_WORK 16384 /* minimum work per thread, in elements */
@@ -25,10 +26,10 @@ struct norm norm_of(const struct launch *launch)
                          .count = count,
                          .epsilon = a->reals[0],
                          .subtracts_mean = is_layer(launch),
-                         .x = in[0].data,
-                         .weight = in[1].data,
-                         .bias = own > 2 ? in[2].data : NULL,
-                         .y = launch->outputs[0].data};
+                         .x = &in[0],
+                         .weight = &in[1],
+                         .bias = own > 2 ? &in[2] : NULL,
+                         .y = &launch->outputs[0]};
 }
 
 /* Returns the number of rows per block: the smallest number of whole groups that gives at most NORM_BLOCKS
@@ -44,10 +45,10 @@ struct norm_gradient norm_gradient_of(const struct launch *launch)
     struct norm_gradient n = {.norm = norm_of(launch)};
     const struct view *out = launch->outputs;
     uint32_t wanted = attributes_of(launch)->wanted;
-    n.g = launch->inputs[launch->input_count - 1].data;
-    n.of_x = wanted & 1 ? (out++)->data : NULL;
-    n.of_weight = wanted & 2 ? (out++)->data : NULL;
-    n.of_bias = wanted & 4 ? (out++)->data : NULL;
+    n.g = &launch->inputs[launch->input_count - 1];
+    n.of_x = wanted & 1 ? out++ : NULL;
+    n.of_weight = wanted & 2 ? out++ : NULL;
+    n.of_bias = wanted & 4 ? out++ : NULL;
     n.block_rows = rows_of_block(n.norm.rows);
     n.blocks = n.block_rows ? (n.norm.rows + n.block_rows - 1) / n.block_rows : 0;
     return n;
@@ -55,33 +56,61 @@ struct norm_gradient norm_gradient_of(const struct launch *launch)
 
 /* Returns true if the first `own` inputs are x: [..., row], weight: [row] and, for layer_norm, an optional
  * bias: [row]. */
-static bool takes_own(const struct launch *launch, size_t own)
+static bool takes_own(const struct launch *launch, forge_dtype dtype, size_t own)
 {
     const forge_shape *shape = &launch->inputs[0].shape;
     uint32_t dims = attributes_of(launch)->numbers[0];
     if (own < 2 || own > (is_layer(launch) ? 3 : 2) || dims == 0 || dims > shape->rank)
         return false;
     forge_shape row = shape_from(shape, shape->rank - dims);
-    bool are_valid = view_is(&launch->inputs[0], shape) && forge_shape_elements(&row) > 0;
+    bool are_valid = view_has(&launch->inputs[0], dtype, shape) && forge_shape_elements(&row) > 0;
     for (size_t i = 1; i < own; i++)
-        are_valid = are_valid && view_is(&launch->inputs[i], &row);
+        are_valid = are_valid && view_has(&launch->inputs[i], dtype, &row);
     return are_valid;
+}
+
+/* Returns true if `rows` rows fit into the scratch memory as f32. */
+static bool has_room(const struct launch *launch, size_t rows)
+{
+    return forge_shape_elements(&launch->inputs[1].shape) <= KERNEL_SCRATCH_BYTES / sizeof(float) / rows - 16;
+}
+
+static bool takes(const struct launch *launch, forge_dtype dtype)
+{
+    return takes_own(launch, dtype, launch->input_count) && launch->output_count == 1 &&
+           view_has(&launch->outputs[0], dtype, &launch->inputs[0].shape);
 }
 
 bool norm_takes(const struct launch *launch)
 {
-    return takes_own(launch, launch->input_count) && launch->output_count == 1 &&
-           view_is(&launch->outputs[0], &launch->inputs[0].shape);
+    return takes(launch, FORGE_F32);
 }
 
-bool norm_takes_gradient(const struct launch *launch)
+bool norm_takes_narrow(const struct launch *launch)
+{
+    forge_dtype dtype = launch->inputs[0].dtype;
+    return dtype_is_narrow(dtype) && takes(launch, dtype) && has_room(launch, NORM_BUFFERS);
+}
+
+static bool takes_gradient(const struct launch *launch, forge_dtype dtype)
 {
     size_t own = launch->input_count - 1;
     uint32_t wanted = attributes_of(launch)->wanted;
     if (launch->input_count < 3 || attributes_of(launch)->given != 1 || !wanted || wanted >> own ||
-        !takes_own(launch, own) || !view_is(&launch->inputs[own], &launch->inputs[0].shape))
+        !takes_own(launch, dtype, own) || !view_has(&launch->inputs[own], dtype, &launch->inputs[0].shape))
         return false;
-    return outputs_are_wanted(launch, own);
+    return outputs_are_wanted(launch, dtype, own);
+}
+
+bool norm_takes_gradient(const struct launch *launch)
+{
+    return takes_gradient(launch, FORGE_F32);
+}
+
+bool norm_takes_gradient_narrow(const struct launch *launch)
+{
+    forge_dtype dtype = launch->inputs[0].dtype;
+    return dtype_is_narrow(dtype) && takes_gradient(launch, dtype) && has_room(launch, NORM_GRADIENT_BUFFERS);
 }
 
 size_t norm_pieces(const struct launch *launch, size_t *out_grain)

@@ -1,4 +1,5 @@
-/* backends/cpu/norm.h - layer_norm and rms_norm, and their gradients, for rows of f32 (isa/norm.inc).
+/* backends/cpu/norm.h - layer_norm and rms_norm, and their gradients, for rows of f32, bf16 or f16
+ * (isa/norm.inc).
  *
  * The forward kernels divide their work into rows, and the gradients into blocks of rows. The gradients of
  * weight and bias are sums over rows. Groups of NORM_GROUP rows are added in f32, then the groups of a block
@@ -13,14 +14,18 @@ enum {
     NORM_GROUP = 8,     /* number of rows of a group, which are added in f32 */
     NORM_BLOCKS = 64,   /* maximum number of blocks */
     NORM_COLUMNS = 256, /* columns of a piece of the second round */
+    /* rows that are kept in scratch memory if they are not f32: weight, bias, x and y; in the gradient
+     * weight, and a group of x, of g and of the result */
+    NORM_BUFFERS = 4,
+    NORM_GRADIENT_BUFFERS = 1 + 3 * NORM_GROUP,
 };
 
 struct norm {
     size_t rows, count; /* count: elements per row */
     double epsilon;
     bool subtracts_mean;
-    const float *x, *weight, *bias; /* x: [rows, count]; weight, bias: [count]; bias may be NULL */
-    float *y;                       /* [rows, count] */
+    const struct view *x, *weight, *bias; /* x: [rows, count]; weight, bias: [count]; bias may be NULL */
+    const struct view *y;                 /* [rows, count] */
 };
 
 /* The gradient of x (output 0) may overwrite x, the gradient of the result, or the bias, which the kernel
@@ -29,17 +34,19 @@ struct norm {
 
 struct norm_gradient {
     struct norm norm;
-    const float *g;                    /* gradient of the result: [rows, count] */
-    float *of_x, *of_weight, *of_bias; /* outputs; NULL if not requested */
+    const struct view *g;                          /* gradient of the result: [rows, count] */
+    const struct view *of_x, *of_weight, *of_bias; /* outputs; NULL if not requested */
     size_t block_rows, blocks;
 };
 
 struct norm norm_of(const struct launch *launch);
 struct norm_gradient norm_gradient_of(const struct launch *launch);
 
-/* Returns true if the kernel supports the launch. */
+/* Return true if the f32 kernel (or the kernel for bf16 and f16, for *_narrow) supports the launch. */
 bool norm_takes(const struct launch *launch);
+bool norm_takes_narrow(const struct launch *launch);
 bool norm_takes_gradient(const struct launch *launch);
+bool norm_takes_gradient_narrow(const struct launch *launch);
 /* Return the number of pieces. *out_grain: minimum number of pieces per thread.
  * - norm_pieces: for the forward kernels; a piece is one row.
  * - norm_blocks: for the first round of the gradient; a piece is one block of rows.

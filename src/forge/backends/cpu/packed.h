@@ -8,10 +8,22 @@
 
 #include "forge/ir/launch.h"
 
+/* Returns true for the floats of 16 bits, which kernels convert to f32. */
+static inline bool dtype_is_narrow(forge_dtype dtype)
+{
+    return dtype == FORGE_BF16 || dtype == FORGE_F16;
+}
+
+/* Returns true if the view has this type and shape, and is packed. */
+static inline bool view_has(const struct view *view, forge_dtype dtype, const forge_shape *shape)
+{
+    return view->dtype == dtype && forge_shape_equal(&view->shape, shape) && view_is_packed(view);
+}
+
 /* Returns true if the view is f32, packed, and has this shape. */
 static inline bool view_is(const struct view *view, const forge_shape *shape)
 {
-    return view->dtype == FORGE_F32 && forge_shape_equal(&view->shape, shape) && view_is_packed(view);
+    return view_has(view, FORGE_F32, shape);
 }
 
 /* Returns the dimensions of a shape from index `first` on. */
@@ -23,15 +35,16 @@ static inline forge_shape shape_from(const forge_shape *shape, uint32_t first)
     return part;
 }
 
-/* Returns true if the outputs are the requested gradients of the first `own` inputs: f32, packed, and with
- * the shapes of these inputs. */
-static inline bool outputs_are_wanted(const struct launch *launch, size_t own)
+/* Returns true if the outputs are the requested gradients of the first `own` inputs: of this type, packed,
+ * and with the shapes of these inputs. */
+static inline bool outputs_are_wanted(const struct launch *launch, forge_dtype dtype, size_t own)
 {
     const struct composite_attributes *attributes = launch->attributes;
     size_t count = 0;
     for (size_t i = 0; i < own; i++)
         if (attributes->wanted >> i & 1) {
-            if (count == launch->output_count || !view_is(&launch->outputs[count], &launch->inputs[i].shape))
+            if (count == launch->output_count ||
+                !view_has(&launch->outputs[count], dtype, &launch->inputs[i].shape))
                 return false;
             count++;
         }

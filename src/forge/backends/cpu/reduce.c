@@ -16,7 +16,8 @@ struct reduction reduce_of(const struct launch *launch)
                                   .out = launch->outputs[0].data};
     uint32_t last = reduction.line.rank - 1;
     reduction.stretch = reduction.depth ? (size_t)reduction.line.dims[last] : 0;
-    reduction.is_of_rows = reduction.line.strides[last] == 1;
+    reduction.step = reduction.line.strides[last];
+    reduction.is_of_rows = reduction.step == 1 || reduction.heads.strides[reduction.heads.rank - 1] != 1;
     return reduction;
 }
 
@@ -24,11 +25,8 @@ static bool takes(const struct launch *launch, forge_dtype dtype)
 {
     if (launch->inputs[0].dtype != dtype || launch->outputs[0].dtype != dtype)
         return false;
-    struct reduction r = reduce_of(launch);
-    bool is_of_columns = r.heads.strides[r.heads.rank - 1] == 1;
-    bool is_known =
-        r.kind == FORGE_SUM || r.kind == FORGE_MEAN || r.kind == FORGE_MAXIMUM || r.kind == FORGE_MINIMUM;
-    return is_known && (r.is_of_rows || is_of_columns);
+    forge_reduce_kind kind = (forge_reduce_kind)((const struct reduce_attributes *)launch->attributes)->kind;
+    return kind == FORGE_SUM || kind == FORGE_MEAN || kind == FORGE_MAXIMUM || kind == FORGE_MINIMUM;
 }
 
 bool reduce_takes_f32(const struct launch *launch)
@@ -39,6 +37,16 @@ bool reduce_takes_f32(const struct launch *launch)
 bool reduce_takes_f64(const struct launch *launch)
 {
     return takes(launch, FORGE_F64);
+}
+
+bool reduce_takes_bf16(const struct launch *launch)
+{
+    return takes(launch, FORGE_BF16);
+}
+
+bool reduce_takes_f16(const struct launch *launch)
+{
+    return takes(launch, FORGE_F16);
 }
 
 size_t reduce_pieces(const struct launch *launch, size_t *out_grain)

@@ -1,6 +1,8 @@
 /* backends/cpu/scatter.c - see scatter.h. */
 #include "forge/backends/cpu/scatter.h"
 
+#include "forge/backends/cpu/packed.h"
+
 #define LINES_AT_ONCE   128
 #define MIN_THREAD_WORK 16384 /* minimum work per thread, in elements, as in kernel.c */
 
@@ -12,6 +14,11 @@ bool scatter_takes_f32(const struct launch *launch)
 bool scatter_takes_f64(const struct launch *launch)
 {
     return launch->outputs[0].dtype == FORGE_F64;
+}
+
+bool scatter_takes_narrow(const struct launch *launch)
+{
+    return dtype_is_narrow(launch->outputs[0].dtype);
 }
 
 /* If the launch works in place, only the updates count as work. The grain is at least LINES_AT_ONCE. With

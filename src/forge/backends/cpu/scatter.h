@@ -11,6 +11,8 @@
 /* Return true if the f32 kernel (or the f64 kernel) supports the launch. */
 bool scatter_takes_f32(const struct launch *launch);
 bool scatter_takes_f64(const struct launch *launch);
+/* Returns true if the kernel for bf16 and f16 supports the launch. */
+bool scatter_takes_narrow(const struct launch *launch);
 /* Returns the number of pieces. A piece is one line of the output along the axis. *out_grain: minimum number
  * of pieces per thread. */
 size_t scatter_pieces(const struct launch *launch, size_t *out_grain);

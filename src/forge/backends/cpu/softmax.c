@@ -1,6 +1,7 @@
 /* backends/cpu/softmax.c - see softmax.h. */
 #include "forge/backends/cpu/softmax.h"
 
+#include "forge/backends/cpu/kernel.h"
 #include "forge/backends/cpu/packed.h"
 #include "forge/core/dtype.h"
 
@@ -13,11 +14,29 @@ struct softmax softmax_of(const struct launch *launch)
     return (struct softmax){count ? elements / count : 0, count};
 }
 
-bool softmax_takes(const struct launch *launch)
+/* Returns true if the elements of one row of x, of a gradient and of the result fit into the scratch memory
+ * as f32. */
+static bool has_room(const struct launch *launch)
+{
+    return softmax_of(launch).count <= KERNEL_SCRATCH_BYTES / sizeof(float) / 3 - 16;
+}
+
+static bool takes(const struct launch *launch, forge_dtype dtype)
 {
     const forge_shape *shape = &launch->outputs[0].shape;
     return launch->input_count == 1 && launch->output_count == 1 && shape->rank > 0 &&
-           view_is(&launch->outputs[0], shape) && view_is(&launch->inputs[0], shape);
+           view_has(&launch->outputs[0], dtype, shape) && view_has(&launch->inputs[0], dtype, shape);
+}
+
+bool softmax_takes(const struct launch *launch)
+{
+    return takes(launch, FORGE_F32);
+}
+
+bool softmax_takes_narrow(const struct launch *launch)
+{
+    forge_dtype dtype = launch->inputs[0].dtype;
+    return dtype_is_narrow(dtype) && takes(launch, dtype) && has_room(launch);
 }
 
 /* Returns true if only the gradient of the first input is requested. */
@@ -27,12 +46,23 @@ static bool is_of_first(const struct launch *launch)
     return a->wanted == 1 && a->given == 1 && launch->output_count == 1;
 }
 
-bool softmax_takes_gradient(const struct launch *launch)
+static bool takes_gradient(const struct launch *launch, forge_dtype dtype)
 {
     const forge_shape *shape = &launch->outputs[0].shape;
     return launch->input_count == 2 && is_of_first(launch) && shape->rank > 0 &&
-           view_is(&launch->outputs[0], shape) && view_is(&launch->inputs[0], shape) &&
-           view_is(&launch->inputs[1], shape);
+           view_has(&launch->outputs[0], dtype, shape) && view_has(&launch->inputs[0], dtype, shape) &&
+           view_has(&launch->inputs[1], dtype, shape);
+}
+
+bool softmax_takes_gradient(const struct launch *launch)
+{
+    return takes_gradient(launch, FORGE_F32);
+}
+
+bool softmax_takes_gradient_narrow(const struct launch *launch)
+{
+    forge_dtype dtype = launch->inputs[0].dtype;
+    return dtype_is_narrow(dtype) && takes_gradient(launch, dtype) && has_room(launch);
 }
 
 /* Returns true if the type of the labels can represent each class, because the body of the composite compares
@@ -44,27 +74,51 @@ static bool has_numbers(forge_dtype dtype, int64_t classes)
            (row->bits > 16 || classes <= INT64_C(1) << (row->bits - (row->kind == DTYPE_SIGNED)));
 }
 
-/* Returns true if inputs 0 and 1 are logits: [rows, classes] and labels: [rows]. rows: the shape of the
- * logits. */
-static bool takes_labels(const struct launch *launch, const forge_shape *rows)
+/* Returns true if inputs 0 and 1 are logits: [rows, classes], of this type, and labels: [rows]. rows: the
+ * shape of the logits. */
+static bool takes_labels(const struct launch *launch, forge_dtype dtype, const forge_shape *rows)
 {
     const struct view *labels = &launch->inputs[1];
-    return rows->rank == 2 && view_is(&launch->inputs[0], rows) && labels->shape.rank == 1 &&
+    return rows->rank == 2 && view_has(&launch->inputs[0], dtype, rows) && labels->shape.rank == 1 &&
            labels->shape.dims[0] == rows->dims[0] && view_is_packed(labels) && rows->dims[1] <= INT32_MAX &&
            has_numbers(labels->dtype, rows->dims[1]);
 }
 
-bool softmax_takes_entropy(const struct launch *launch)
+static bool takes_entropy(const struct launch *launch, forge_dtype dtype)
 {
     return launch->input_count == 2 && launch->output_count == 1 &&
-           takes_labels(launch, &launch->inputs[0].shape) && view_is(&launch->outputs[0], &(forge_shape){0});
+           takes_labels(launch, dtype, &launch->inputs[0].shape) &&
+           view_has(&launch->outputs[0], dtype, &(forge_shape){0});
+}
+
+bool softmax_takes_entropy(const struct launch *launch)
+{
+    return takes_entropy(launch, FORGE_F32);
+}
+
+bool softmax_takes_entropy_narrow(const struct launch *launch)
+{
+    forge_dtype dtype = launch->inputs[0].dtype;
+    return dtype_is_narrow(dtype) && takes_entropy(launch, dtype) && has_room(launch);
+}
+
+static bool takes_entropy_gradient(const struct launch *launch, forge_dtype dtype)
+{
+    const forge_shape *shape = &launch->outputs[0].shape;
+    return launch->input_count == 3 && is_of_first(launch) && takes_labels(launch, dtype, shape) &&
+           view_has(&launch->outputs[0], dtype, shape) &&
+           view_has(&launch->inputs[2], dtype, &(forge_shape){0});
 }
 
 bool softmax_takes_entropy_gradient(const struct launch *launch)
 {
-    const forge_shape *shape = &launch->outputs[0].shape;
-    return launch->input_count == 3 && is_of_first(launch) && takes_labels(launch, shape) &&
-           view_is(&launch->outputs[0], shape) && view_is(&launch->inputs[2], &(forge_shape){0});
+    return takes_entropy_gradient(launch, FORGE_F32);
+}
+
+bool softmax_takes_entropy_gradient_narrow(const struct launch *launch)
+{
+    forge_dtype dtype = launch->inputs[0].dtype;
+    return dtype_is_narrow(dtype) && takes_entropy_gradient(launch, dtype) && has_room(launch);
 }
 
 size_t softmax_pieces(const struct launch *launch, size_t *out_grain)

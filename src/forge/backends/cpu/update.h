@@ -10,8 +10,10 @@
 
 enum { UPDATE_PIECE = 4096 }; /* elements per piece */
 
-/* Returns true if the kernel supports the launch, which is one step of AdamW. */
+/* Return true if the f32 kernel (or the kernel for bf16 and f16) supports the launch, which is one step of
+ * AdamW. */
 bool update_takes_adamw(const struct launch *launch);
+bool update_takes_adamw_narrow(const struct launch *launch);
 /* Returns the number of pieces of UPDATE_PIECE elements. *out_grain: minimum number of pieces per thread. */
 size_t update_pieces(const struct launch *launch, size_t *out_grain);
 

@@ -2,6 +2,7 @@
 #include "forge/backends/cpu/window.h"
 
 #include "forge/backends/cpu/kernel.h"
+#include "forge/backends/cpu/packed.h"
 #include "forge/ir/operation_cost.h"
 
 #define MIN_THREAD_WORK 65536 /* minimum work per thread, in FLOP */
@@ -38,40 +39,89 @@ struct plane_view plane_view_of(const struct view *view, uint32_t rank)
     uint32_t outer = rank > 2 ? rank - 2 : 0;
     struct view heads = view_of_axes(view, (1u << outer) - 1);
     return (struct plane_view){.data = view->data,
+                               .dtype = view->dtype,
                                .heads = walk_of(&heads, &heads.shape),
                                .next_row = rank > 1 ? view->strides[rank - 2] : 0,
                                .next_column = view->strides[rank - 1]};
 }
 
 /* Returns true if the windows slide along the last two dimensions only, and the rows that the kernel needs
- * fit into the scratch memory. The kernel needs one row for each row of a window, and more_rows further
- * rows. */
-static bool takes(const struct launch *launch, const struct windows *windows, const forge_shape *x,
-                  const forge_shape *places, size_t more_rows)
+ * fit into the scratch memory. The kernel needs one row for each row of a window, more_rows further rows, and
+ * more_elements elements of the result. */
+static bool takes(const struct windows *windows, const forge_shape *x, const forge_shape *places,
+                  size_t more_rows, size_t more_elements)
 {
-    if (launch->inputs[0].dtype != FORGE_F32 || windows->axes & ((1u << x->rank) - 1) >> 2)
+    const size_t room = KERNEL_SCRATCH_BYTES / sizeof(float);
+    if (windows->axes & ((1u << x->rank) - 1) >> 2 || more_elements > room)
         return false;
     struct planes p = planes_of(windows, x, places);
     size_t rows = (size_t)p.rows.taps + more_rows;
-    return planes_row(&p) + 4 * WINDOW_VECTOR <= KERNEL_SCRATCH_BYTES / sizeof(float) / rows;
+    return planes_row(&p) + 4 * WINDOW_VECTOR <= (room - more_elements) / rows;
+}
+
+static bool is_f32(const struct launch *launch)
+{
+    return launch->inputs[0].dtype == FORGE_F32;
+}
+
+static bool is_narrow(const struct launch *launch)
+{
+    return dtype_is_narrow(launch->inputs[0].dtype);
+}
+
+static bool takes_window(const struct launch *launch)
+{
+    const struct window_attributes *a = launch->attributes;
+    return takes(&a->windows, &launch->inputs[0].shape, &launch->outputs[0].shape, 4, 0);
 }
 
 bool window_takes(const struct launch *launch)
 {
-    const struct window_attributes *a = launch->attributes;
-    return takes(launch, &a->windows, &launch->inputs[0].shape, &launch->outputs[0].shape, 4);
+    return is_f32(launch) && takes_window(launch);
+}
+
+bool window_takes_narrow(const struct launch *launch)
+{
+    return is_narrow(launch) && takes_window(launch);
+}
+
+/* Returns the number of elements of the last `dims` dimensions, or of all if there are fewer. */
+static size_t last_elements(const forge_shape *shape, uint32_t dims)
+{
+    forge_shape last = shape_from(shape, shape->rank > dims ? shape->rank - dims : 0);
+    return forge_shape_elements(&last);
+}
+
+static bool takes_share(const struct launch *launch, size_t more_elements)
+{
+    const struct share_attributes *a = launch->attributes;
+    return takes(&a->windows, &launch->inputs[0].shape, &launch->inputs[1].shape, 5, more_elements);
 }
 
 bool share_takes(const struct launch *launch)
 {
-    const struct share_attributes *a = launch->attributes;
-    return takes(launch, &a->windows, &launch->inputs[0].shape, &launch->inputs[1].shape, 5);
+    return is_f32(launch) && takes_share(launch, 0);
+}
+
+bool share_takes_narrow(const struct launch *launch)
+{
+    return is_narrow(launch) && takes_share(launch, last_elements(&launch->inputs[0].shape, 2));
+}
+
+static bool takes_fold(const struct launch *launch, size_t more_elements)
+{
+    const struct fold_attributes *a = launch->attributes;
+    return takes(&a->windows, &launch->outputs[0].shape, &launch->inputs[0].shape, 2, more_elements);
 }
 
 bool fold_takes(const struct launch *launch)
 {
-    const struct fold_attributes *a = launch->attributes;
-    return takes(launch, &a->windows, &launch->outputs[0].shape, &launch->inputs[0].shape, 2);
+    return is_f32(launch) && takes_fold(launch, 0);
+}
+
+bool fold_takes_narrow(const struct launch *launch)
+{
+    return is_narrow(launch) && takes_fold(launch, last_elements(&launch->outputs[0].shape, 1));
 }
 
 /* Returns the minimum number of pieces per thread. */

@@ -1,5 +1,5 @@
-/* backends/cpu/window.h - checks which f32 operations on windows have fast kernels (isa/window.inc), and
- * prepares their planes.
+/* backends/cpu/window.h - checks which operations on windows of f32, bf16 and f16 have fast kernels
+ * (isa/window.inc), and prepares their planes.
  *
  * A plane is the last two dimensions (or the last dimension) of a tensor, for one index of all other
  * dimensions. Windows slide along the dimensions of a plane. A row of x is split into phases: with stride 2,
@@ -17,7 +17,8 @@ enum { WINDOW_VECTOR = 16 }; /* the length of a run is a multiple of this number
 
 /* A strided view of planes; steps are in elements. */
 struct plane_view {
-    const float *data;
+    const char *data;
+    forge_dtype dtype;
     struct walk heads; /* the first element of each plane */
     int64_t next_row, next_column;
 };
@@ -49,15 +50,19 @@ static inline size_t planes_run(const struct planes *planes, int64_t tap)
     return (size_t)(at % planes->columns.stride) * planes->pitch + (size_t)(at / planes->columns.stride);
 }
 
-static inline const float *plane_row(const struct plane_view *view, size_t plane, int64_t row)
+/* Returns the offset of a row's first element from view->data, in elements. */
+static inline int64_t plane_row(const struct plane_view *view, size_t plane, int64_t row)
 {
-    return view->data + walk_offset(&view->heads, plane) + row * view->next_row;
+    return walk_offset(&view->heads, plane) + row * view->next_row;
 }
 
-/* Return true if the kernel supports the launch. */
+/* Return true if the f32 kernel (or the kernel for bf16 and f16, for *_narrow) supports the launch. */
 bool window_takes(const struct launch *launch);
+bool window_takes_narrow(const struct launch *launch);
 bool share_takes(const struct launch *launch);
+bool share_takes_narrow(const struct launch *launch);
 bool fold_takes(const struct launch *launch);
+bool fold_takes_narrow(const struct launch *launch);
 /* Returns the number of pieces. A piece is one row of windows. *out_grain: minimum number of pieces per
  * thread. */
 size_t window_pieces(const struct launch *launch, size_t *out_grain);
