@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """joule history, and its database: kill -9 at any moment, two writers at once, wrong files."""
+import json
 import os
 import random
 import signal
@@ -65,6 +66,7 @@ class History(bench_support.BenchTest):
         self.assertEqual([b["name"] for b in found], ["one", "two", "one"])
         self.assertEqual(found[2]["labels"], '{"commit":"abc"}')
         self.assertEqual(len(self.history("--name", "one", "--limit", "1")), 1)
+        self.assertEqual(self.history("show", "1"), json.loads(self.joule("history", "show", "--json", "1").stdout)["benchmarks"])
         runs = self.history("show", str(found[0]["number"]))[0]["each_run"]
         self.assertEqual(sum(not run["warm_up"] for run in runs), 3)
         validator = schema_check.validator("history")

@@ -212,6 +212,25 @@ class Plots(unittest.TestCase):
         names = {event["args"]["name"] for event in events if event["ph"] == "M"}
         self.assertLessEqual({"./offload <x> & co", "thread 0", "thread 1"}, names)
 
+    # --- options --------------------------------------------------------------------------------------------
+
+    def test_options_may_be_before_between_and_after_records(self):
+        pictures = []
+        for words in (["-o", "out.svg", "--by", "device", self.record, self.record],
+                      [self.record, "-o", "out.svg", self.record, "--by=device"],
+                      [self.record, self.record, "--by", "device", "-o", "out.svg"],
+                      ["--by", "device", "-oout.svg", "--", self.record, self.record]):
+            plot(*words, cwd=self.folder.name)
+            with open(self.path("out.svg"), encoding="utf-8") as file:
+                pictures.append(file.read())
+            os.remove(self.path("out.svg"))
+        self.assertEqual(len(set(pictures)), 1)
+        for words, message in (([], "FILE is missing"), ([self.record] * 3, "unexpected argument"),
+                               ([self.record, "--", "-o", "x.svg"], "unexpected argument 'x.svg'")):
+            done = plot(*words, check=False)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertIn(message, done.stderr)
+
     # --- terminal -------------------------------------------------------------------------------------------
 
     def test_terminal_without_utf8_gets_ascii(self):
