@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """joule history, and its database: kill -9 at any moment, two writers at once, wrong files."""
+import collections
 import json
 import os
 import random
@@ -8,6 +9,7 @@ import sqlite3
 import subprocess
 import time
 import unittest
+import xml.etree.ElementTree
 
 import bench_support
 import run_support
@@ -15,6 +17,8 @@ import schema_check
 from run_support import JOULE
 
 MOMENTS = 50 if os.environ.get("JOULE_TEST_FULL") else 5
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 class History(bench_support.BenchTest):
@@ -79,6 +83,36 @@ class History(bench_support.BenchTest):
         self.joule("history", "forget", "2")
         self.joule("history", "forget", "2", code=1)
         self.assertEqual(self.check_database(), 0)
+
+    def trend_lines(self, name):
+        """Draws a trend. Returns the texts of the picture, and the number of points of each line."""
+        picture = os.path.join(self.folder.name, "trend.svg")
+        self.joule("history", "trend", name, "--plot", picture)
+        root = xml.etree.ElementTree.parse(picture).getroot()
+        titles = [group.find(f"{SVG}title").text.split(":")[0] for group in root.iter(f"{SVG}g")
+                  if group.find(f"{SVG}title") is not None]
+        return [text.text for text in root.iter(f"{SVG}text")], collections.Counter(titles)
+
+    def test_trend_draws_each_command_of_its_comparisons(self):
+        for _ in range(3):
+            self.joule("compare", "-r", "2", "--warmup", "1", "--name", "one", "--name", "two", "true", "true")
+        self.joule("bench", "-r", "2", "--warmup", "1", "--name", "one", "--", "true")
+        self.joule("bench", "-r", "2", "--warmup", "1", "--name", "three", "--", "true")
+        texts, lines = self.trend_lines("one")
+        self.assertEqual(lines, {"one": 4, "two": 3})
+        self.assertLess(texts.index("one"), texts.index("two"))
+        self.assertEqual(self.trend_lines("two")[1], {"one": 3, "two": 3})
+        self.joule("compare", "-r", "2", "--warmup", "1", "true", "true")
+        texts, lines = self.trend_lines("true")
+        self.assertEqual(lines, {"true": 1, "true (2)": 1})
+        self.assertTrue(any(f"({self.history()[0]['class']})" in text for text in texts), texts)
+
+    def test_commands_of_a_comparison_belong_together_in_any_order(self):
+        for seed in range(6):
+            self.joule("compare", "-r", "2", "--warmup", "none", "--seed", str(seed), "true", "true", "true")
+            benchmarks = self.history("--limit", "3")
+            first = min(b["number"] for b in benchmarks)
+            self.assertEqual({b["comparison"] for b in benchmarks if b["number"] != first}, {first})
 
     def test_wrong_databases_are_refused(self):
         self.joule("history", "list", code=125)

@@ -81,10 +81,12 @@ static void store_run(struct experiment *e, struct variant *v)
     if (!e->store.db)
         return;
     summary_store(e, v);
-    v->stored.group = v == e->variants ? 0 : e->variants[0].stored.id;
+    v->stored.group = v->stored.id == e->group ? 0 : e->group;
     const struct run *run = &v->runs.items[v->runs.count - 1];
-    if (store_add_run(&e->store, &v->stored, v->runs.count - 1, run, &error) == JOULE_OK)
+    if (store_add_run(&e->store, &v->stored, v->runs.count - 1, run, &error) == JOULE_OK) {
+        e->group = e->group ? e->group : v->stored.id;
         return;
+    }
     complain(e->settings->subject, "%s; further runs are not stored", error.message);
     store_close(&e->store);
 }

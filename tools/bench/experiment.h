@@ -30,6 +30,7 @@ struct experiment {
     struct arena arena;
     struct runner runner;
     struct store store; /* store.db NULL: nothing is stored */
+    int64_t group;      /* id of the first stored benchmark; 0: none is stored */
     struct variant *variants;
     size_t count;
     enum basis basis; /* BASIS_UNKNOWN before the first run */
