@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """joule bench: the energy of a machine with known power, warm-up, rejected runs, signals, work and conversions."""
+import importlib
 import json
 import os
+import re
 import signal
 import subprocess
+import sys
 import unittest
 import unittest.mock
 
@@ -102,6 +105,22 @@ class Bench(bench_support.BenchTest):
         command, conversion = found["commands"][0], found["commands"][0]["conversion"]
         self.assertAlmostEqual(conversion["grams_co2e"] / (command["joules"]["mean"] * 2 / 1e4), 1, delta=1e-3)
         self.assertAlmostEqual(conversion["cost"] / (command["joules"]["mean"] * 2 / 1e6), 1, delta=1e-3)
+
+    def test_regions_have_the_intensity_of_the_table_of_the_python_package(self):
+        sys.path.insert(0, os.path.join(run_support.SOURCE, "bindings", "python", "src", "joule"))
+        self.addCleanup(sys.path.pop, 0)
+        carbon = importlib.import_module("carbon")
+        self.assertGreaterEqual(len(carbon.COUNTRIES), 30)
+        for region, code in (("DE", "DEU"), ("deu", "DEU"), ("no", "NOR"), ("ZAF", "ZAF"), ("world", None)):
+            words = ("--carbon", region, "-r", "2", "--warmup", "none", "--", "true")
+            found = self.results("bench", *words)["commands"][0]["conversion"]
+            wanted = carbon.intensity_of(code)
+            self.assertEqual((found["grams_per_kwh"], found["source"]), (wanted.grams_per_kwh, wanted.source))
+        refusal = self.joule("bench", "--carbon", "XX", "--", "true", code=2).stderr
+        self.assertEqual(re.search(r"region \((.*)\)", refusal)[1].count(" "), len(carbon.COUNTRIES))
+        notice = run_support.read_file(os.path.join(run_support.SOURCE, "NOTICE"))
+        for wanted in ("Our World in Data", "CC BY 4.0", "carbon.def"):
+            self.assertIn(wanted, notice)
 
     def test_prepare_runs_before_each_run_and_setup_once(self):
         log = os.path.join(self.folder.name, "log")

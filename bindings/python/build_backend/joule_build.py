@@ -38,7 +38,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     library = find_library()
     tag = f"py3-none-{platform_tag(library)}"
     files = {str(path.relative_to(SOURCES)): path.read_bytes() for path in sorted(SOURCES.rglob("*"))
-             if path.suffix in (".py", ".typed")}
+             if path.suffix in (".def", ".py", ".typed")}
     files["joule/libjoule.so.0"] = library
     edges = compile_edges()
     if edges is not None:
@@ -117,7 +117,7 @@ def write_wheel(folder, tag, files):
     files = {**files, f"{info}/METADATA": "\n".join(metadata).encode(),
              f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: joule_build\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),
              f"{info}/entry_points.txt": f"[pytest11]\njoule = {fields['pytest']}\n".encode(),
-             f"{info}/licenses/LICENSE": (ROOT / "LICENSE").read_bytes()}
+             **{f"{info}/licenses/{name}": (ROOT / name).read_bytes() for name in ("LICENSE", "NOTICE")}}
     record = "".join(f"{path},sha256={digest(data)},{len(data)}\n" for path, data in files.items())
     files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
     name = f"{distribution}-{tag}.whl"
