@@ -98,6 +98,46 @@ class Wheel(unittest.TestCase):
 
 
 class Measure(unittest.TestCase):
+    def test_edges_share_cpu_times_of_the_same_millisecond(self):
+        code = """
+import os
+from joule import utilisation
+now, reads = [0], []
+utilisation.time.monotonic_ns = lambda: now[0]
+utilisation._read_stat = lambda: reads.append(now[0]) or b"cpu  %d 0 0 %d 0 0 0 0 0 0\\ncpu0 9" % (len(reads), 4 * len(reads))
+first, second = utilisation.CpuClock(), utilisation.CpuClock()
+first.begin(); now[0] += 999_999; first.end()
+assert reads == [0] and str(first.utilisation) == "nan" and first.process_seconds == 0, reads
+second.begin(); now[0] += 500_000; second.end()
+assert reads == [0, 1_499_999] and second.utilisation == 0.2, (reads, second.utilisation)
+second.begin()
+assert str(second.utilisation) == "nan" and str(second.process_seconds) == "nan"
+child = os.fork()
+if child == 0:
+    second.end()
+    os._exit(len(reads) - 3)  # a child reads its own times
+assert os.waitpid(child, 0)[1] == 0
+utilisation._read_stat = lambda: b""
+now[0] += 10**9
+second.end()
+assert str(second.utilisation) == "nan" and second.process_seconds >= 0
+print("done")
+"""
+        self.assertEqual(PACKAGE.run(code).strip(), "done")
+
+    def test_cpu_utilisation_is_that_of_the_machine(self):
+        code = """
+import time, joule
+with joule.measure() as m:
+    end = time.perf_counter() + 0.5
+    while time.perf_counter() < end: pass
+print(m.cpu_utilisation, m.cpu_seconds)
+"""
+        share, seconds = map(float, PACKAGE.run(code).split())
+        self.assertLessEqual(share, 1)
+        self.assertGreater(share, 0.5 / os.cpu_count() * 0.5)
+        self.assertGreater(seconds, 0.05)
+
     def near(self, joules, seconds):
         self.assertAlmostEqual(joules / seconds, WATTS, delta=WATTS * 0.1)
 
