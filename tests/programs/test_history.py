@@ -2,6 +2,7 @@
 """joule history, and its database: kill -9 at any moment, two writers at once, wrong files."""
 import collections
 import json
+import math
 import os
 import random
 import signal
@@ -27,10 +28,13 @@ class History(bench_support.BenchTest):
         with sqlite3.connect(self.database) as database:
             self.assertEqual(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
             self.assertEqual(database.execute("PRAGMA foreign_key_check").fetchall(), [])
-            for number, kept in database.execute("SELECT id, run_count FROM benchmarks"):
-                found = database.execute("SELECT count(*) FROM runs WHERE benchmark=? AND is_warm_up=0 AND rejected IS NULL",
-                                         (number,)).fetchone()[0]
-                self.assertEqual(found, kept)
+            for number, basis, count, *means in database.execute("SELECT id, basis, run_count, joules, seconds, watts FROM benchmarks"):
+                joules = ("NULL", "machine_joules", "net_joules", "command_joules")[basis]
+                found = database.execute(f"SELECT count(*), avg({joules}), avg(seconds), avg({joules} / seconds) FROM runs"
+                                         " WHERE benchmark=? AND is_warm_up=0 AND rejected IS NULL", (number,)).fetchone()
+                self.assertEqual(found[0], count)
+                for mean, wanted in zip(means, found[1:]):
+                    self.assertTrue(mean is wanted or math.isclose(mean, wanted, rel_tol=1e-9), (number, means, found))
             return database.execute("SELECT count(*) FROM runs").fetchone()[0]
 
     def test_killed_writer_leaves_a_sound_database(self):
@@ -113,6 +117,15 @@ class History(bench_support.BenchTest):
             benchmarks = self.history("--limit", "3")
             first = min(b["number"] for b in benchmarks)
             self.assertEqual({b["comparison"] for b in benchmarks if b["number"] != first}, {first})
+
+    def test_stored_summary_is_that_of_the_report(self):
+        found = self.results("bench", "-r", "20", "--work", "samples=3", "--", "true")["commands"][0]
+        stored = self.history()[0]
+        self.assertEqual(stored["runs"], found["joules"]["count"])
+        for kept, reported in zip([stored[name] for name in ("joules", "joules_low", "joules_high", "seconds", "watts", "work")],
+                                  [found["joules"]["mean"], *found["joules"]["interval"], found["seconds"]["mean"],
+                                   found["watts"]["mean"], 3]):
+            self.assertAlmostEqual(kept / reported, 1, delta=1e-9)
 
     def test_wrong_databases_are_refused(self):
         self.joule("history", "list", code=125)

@@ -22,6 +22,7 @@ struct variant {
     char **argv;
     size_t reference; /* index of the variant to compare with; its own index: it is a reference */
     struct run_list runs;
+    struct run_sums sums; /* of `runs`, before outliers are marked */
     struct stored_benchmark stored;
 };
 
