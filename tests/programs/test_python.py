@@ -4,8 +4,10 @@ of known power."""
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 
@@ -37,6 +39,11 @@ def my_workload():
 my_workload()
 bench.print_results()
 """
+
+
+def read_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def setUpModule():
@@ -85,6 +92,28 @@ class Wheel(unittest.TestCase):
             with tempfile.TemporaryDirectory() as folder, open(build_wheel(folder), "rb") as wheel:
                 contents.append(wheel.read())
         self.assertEqual(contents[0], contents[1])
+
+    def test_source_archive_gives_the_same_wheel_and_contains_the_library(self):
+        with tempfile.TemporaryDirectory() as folder:
+            archive = build_wheel(folder, kind="sdist")
+            with tarfile.open(archive) as files:
+                files.extractall(folder)
+            source = archive[:-len(".tar.gz")]
+            for kind in ("wheel", "sdist"):
+                contents = [read_bytes(build_wheel(folder, place, kind)) for place in (FOLDER, source)]
+                self.assertEqual(contents[0], contents[1], kind)
+            places = [os.path.join(source, "libjoule"), SOURCE]
+            for path in ("include/joule/region.h", "src/joule/libjoule.map", "src/base/error.c", "LICENSE", "NOTICE"):
+                self.assertEqual(*(read_bytes(os.path.join(place, path)) for place in places))
+            if not shutil.which("cmake"):
+                self.skipTest("the archive was not configured: there is no cmake")
+            build = os.path.join(folder, "build")
+            commands = [["cmake", "-S", places[0], "-B", build, "-DJOULE_TESTS=OFF", "-DJOULE_PROGRAMS=OFF"]]
+            if os.environ.get("JOULE_TEST_FULL"):  # compiling the library takes minutes
+                commands.append(["cmake", "--build", build, "--target", "joule"])
+            for command in commands:
+                done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_import_is_fast(self):
         code = "import time; a = time.perf_counter(); import joule; print((time.perf_counter() - a) * 1e3)"
