@@ -158,13 +158,19 @@ static bool show_in_terminal(const struct settings *settings, struct panel *pane
     return true;
 }
 
-static bool write_trace(const struct settings *settings, const struct record *record)
+static bool write_trace(const struct settings *settings, struct panel *panel)
 {
     joule_error error;
-    if (perfetto_write(record, settings->perfetto, &error) == JOULE_OK)
-        return true;
-    complain(PLOT, "%s", error.message);
-    return false;
+    struct skyline_phase *phases = NULL;
+    size_t count = 0;
+    joule_status status = JOULE_OK;
+    if (settings->finds_phases)
+        status = skyline_find_phases(&panel->record, &settings->part, &panel->arena, &phases, &count, &error);
+    if (status == JOULE_OK)
+        status = perfetto_write(&panel->record, phases, count, settings->perfetto, &error);
+    if (status != JOULE_OK)
+        complain(PLOT, "%s", error.message);
+    return status == JOULE_OK;
 }
 
 static bool plot(const struct settings *settings, const char *const *paths, size_t count)
@@ -174,7 +180,7 @@ static bool plot(const struct settings *settings, const char *const *paths, size
     for (size_t i = 0; succeeded && i < count; i++)
         succeeded = read_record(paths[i], &panels[i].record);
     if (succeeded && settings->perfetto)
-        succeeded = write_trace(settings, &panels[0].record);
+        succeeded = write_trace(settings, &panels[0]);
     if (succeeded && settings->output)
         succeeded = write_picture(settings, panels, count);
     else if (succeeded && !settings->perfetto)
