@@ -24,6 +24,9 @@ class BenchTest(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.database = os.path.join(self.folder.name, "runs.db")
 
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
     def joule(self, subcommand, *words, code=0):
         """Runs a subcommand with the test's database; returns the finished process."""
         done = subprocess.run([JOULE, subcommand, "--db", self.database, *words], capture_output=True, text=True)

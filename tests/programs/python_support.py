@@ -20,10 +20,12 @@ def skip_if_sanitized():
         skip("a library with a sanitizer does not load into Python")
 
 
-def build_wheel(folder):
-    """Builds the wheel into a folder with the package's own backend, and returns its path."""
-    code = "import sys; sys.path.insert(0, 'build_backend'); import joule_build; print(joule_build.build_wheel(sys.argv[1]))"
-    done = subprocess.run([sys.executable, "-B", "-c", code, folder], cwd=FOLDER, env=dict(os.environ, JOULE_BUILD=BUILD),
+def build_wheel(folder, source=FOLDER, kind="wheel"):
+    """Builds the wheel ("sdist": the source archive) into a folder with the package's own backend, and returns
+    its path."""
+    code = ("import sys; sys.path.insert(0, 'build_backend'); import joule_build; "
+            f"print(joule_build.build_{kind}(sys.argv[1]))")
+    done = subprocess.run([sys.executable, "-B", "-c", code, folder], cwd=source, env=dict(os.environ, JOULE_BUILD=BUILD),
                           capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return os.path.join(folder, done.stdout.split()[-1])

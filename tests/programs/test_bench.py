@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 """joule bench: the energy of a machine with known power, warm-up, rejected runs, signals, work and conversions."""
+import importlib
+import json
 import os
+import re
 import signal
 import subprocess
+import sys
 import unittest
+import unittest.mock
 
 import bench_support
 import run_support
@@ -26,6 +31,32 @@ class Bench(bench_support.BenchTest):
         low, high = command["joules"]["interval"]
         self.assertLess(low, command["joules"]["mean"])
         self.assertLess(command["joules"]["mean"], high)
+
+    def test_idle_baseline_is_measured_stored_and_judged_as_by_run(self):
+        stored = os.path.join(self.folder.name, "cache", "joule", "idle.json")
+        environment = {**os.environ, "XDG_CACHE_HOME": os.path.join(self.folder.name, "cache")}
+        spin = subprocess.Popen(["sh", "-c", f"for i in $(seq {os.cpu_count()}); do while :; do :; done & done; wait"],
+                                start_new_session=True)
+        self.addCleanup(lambda: (os.killpg(spin.pid, signal.SIGKILL), spin.wait()))
+        with Machine(WATTS) as machine, unittest.mock.patch.dict(os.environ, environment):
+            words = ("--root", machine.root, "--idle", "300ms", "-r", "2", "--warmup", "1", "--", "sleep", "0.2")
+            done = self.joule("bench", "--json", self.path("bench.json"), *words)
+            self.assertFalse(os.path.exists(stored))  # it is not the baseline of this machine
+            self.joule("bench", "--sources", "estimated", "--idle", "100ms", "-r", "2", "--warmup", "1", "--", "true")
+        found = json.loads(run_support.read_file(self.path("bench.json")))
+        self.assertEqual(found["basis"], "net")
+        self.assertAlmostEqual(found["idle_watts"], WATTS, delta=0.2 * WATTS)
+        self.assertGreater(found["idle_busy_share"], 0.05)
+        self.assertRegex(done.stderr, r"joule bench: the idle baseline is too high, because the CPUs were \d+ % busy")
+        self.assertRegex(done.stdout, r"warning: net energy is too low, because the CPUs were \d+ % busy")
+        kept = json.loads(run_support.read_file(stored))
+        self.assertEqual((kept["schema"], kept["class"]), ("joule-idle-2", "modelled"))
+        report = self.path("report.json")
+        subprocess.run([JOULE, "run", "-q", "--json", report, "--sources", "estimated", "--", "true"], check=True, env=environment)
+        watts = json.loads(run_support.read_file(report))["net"]["idle_power"]["power_watts"]
+        self.assertAlmostEqual(watts, kept["total_watts"])
+        for word in ("sometimes", "-3s", "0", ""):
+            self.joule("bench", "--idle", word, "--", "true", code=2)
 
     def test_output_agrees_with_the_schema(self):
         validator = schema_check.validator("bench")
@@ -75,6 +106,22 @@ class Bench(bench_support.BenchTest):
         command, conversion = found["commands"][0], found["commands"][0]["conversion"]
         self.assertAlmostEqual(conversion["grams_co2e"] / (command["joules"]["mean"] * 2 / 1e4), 1, delta=1e-3)
         self.assertAlmostEqual(conversion["cost"] / (command["joules"]["mean"] * 2 / 1e6), 1, delta=1e-3)
+
+    def test_regions_have_the_intensity_of_the_table_of_the_python_package(self):
+        sys.path.insert(0, os.path.join(run_support.SOURCE, "bindings", "python", "src", "joule"))
+        self.addCleanup(sys.path.pop, 0)
+        carbon = importlib.import_module("carbon")
+        self.assertGreaterEqual(len(carbon.COUNTRIES), 30)
+        for region, code in (("DE", "DEU"), ("deu", "DEU"), ("no", "NOR"), ("ZAF", "ZAF"), ("world", None)):
+            words = ("--carbon", region, "-r", "2", "--warmup", "none", "--", "true")
+            found = self.results("bench", *words)["commands"][0]["conversion"]
+            wanted = carbon.intensity_of(code)
+            self.assertEqual((found["grams_per_kwh"], found["source"]), (wanted.grams_per_kwh, wanted.source))
+        refusal = self.joule("bench", "--carbon", "XX", "--", "true", code=2).stderr
+        self.assertEqual(re.search(r"region \((.*)\)", refusal)[1].count(" "), len(carbon.COUNTRIES))
+        notice = run_support.read_file(os.path.join(run_support.SOURCE, "NOTICE"))
+        for wanted in ("Our World in Data", "CC BY 4.0", "carbon.def"):
+            self.assertIn(wanted, notice)
 
     def test_prepare_runs_before_each_run_and_setup_once(self):
         log = os.path.join(self.folder.name, "log")

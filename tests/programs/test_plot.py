@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """joule plot, joule run --plot: the pictures of records show the energy that the report states."""
+import collections
 import json
 import os
+import random
 import re
 import struct
 import subprocess
@@ -14,6 +16,7 @@ import zlib
 import browser
 import record_writer
 import run_support
+import trace_check
 from run_support import JOULE, patient
 
 WATTS = 20
@@ -188,16 +191,7 @@ class Plots(unittest.TestCase):
 
     def test_trace_has_counters_and_slices(self):
         plot("--perfetto", self.path("trace.json"), self.record)
-        with open(self.path("trace.json"), encoding="utf-8") as file:
-            trace = json.load(file)
-        events = trace["traceEvents"]
-        for event in events:
-            self.assertIn(event["ph"], ("M", "C", "X"))
-            self.assertIsInstance(event["pid"], int)
-            self.assertIsInstance(event["tid"], int)
-            self.assertIsInstance(event["name"], str)
-            if event["ph"] != "M":
-                self.assertGreaterEqual(event["ts"], 0)
+        events = trace_check.read_trace(self.path("trace.json"))
         slices = {event["name"]: event for event in events if event["ph"] == "X" and event["cat"] == "region"}
         self.assertEqual(set(slices), {"initialise", HOSTILE, "inner", "on the GPU"})
         self.assertAlmostEqual(slices["inner"]["ts"], 1.2e6, delta=1)
@@ -211,6 +205,65 @@ class Plots(unittest.TestCase):
         self.assertAlmostEqual(joules, 40 + 3 * 5, delta=0.01)
         names = {event["args"]["name"] for event in events if event["ph"] == "M"}
         self.assertLessEqual({"./offload <x> & co", "thread 0", "thread 1"}, names)
+
+    def test_trace_of_regions_in_any_order_and_with_phases_obeys_the_format(self):
+        regions = [(0.2, 0.4, "inner"), (0.1, 0.6, "outer"), (0.5, 0.9, "crosses the end of outer"), (0.1, 0.2, "first"),
+                   (0.1, 0.1, "empty"), (0.55, 0.58, HOSTILE), (0.9, 1.9, "last"), (-0.1, 0.05, "begins before the record")]
+        with record_writer.RecordWriter(self.path("mixed.joule"), "\u00e9" * 400 + "\0\n\"") as record:
+            channels = [record.channel("package-0", cls=3), record.channel("gpu-0", scope=6, device="gpu:0")]
+            noise = random.Random(8)
+            watts = [noise.gauss(10 if i < 1000 else 30, 1) for i in range(2000)]
+            for channel, gaps in zip(channels, (range(500, 700), range(600, 800))):
+                record.points(channel, record_writer.steps(watts, 0.001, gaps=set(gaps) | {1500}))
+            for thread in (300, 0):
+                for begin, end, name in regions:
+                    record.region(begin, end, name, thread=thread)
+            record.region(0.3, 1.5, "alone", thread=7)
+            record.end(2)
+        plot("--phases", "--perfetto", self.path("trace.json"), self.path("mixed.joule"))
+        events = trace_check.read_trace(self.path("trace.json"))
+        found = collections.Counter((event["name"], event["ph"]) for event in events if event.get("cat") == "region")
+        crossing = "crosses the end of outer"
+        self.assertEqual(found, {("alone", "X"): 1, (crossing, "b"): 2, (crossing, "e"): 2,
+                                 **{(name, "X"): 2 for _, _, name in regions if name != crossing}})
+        gaps = [event for event in events if event.get("cat") == "gap"]
+        self.assertEqual(len({event["tid"] for event in gaps}), 2)
+        self.assertAlmostEqual(sum(event["dur"] for event in gaps), 402e3, delta=1)
+        phases = [event for event in events if event.get("cat") == "phase"]
+        self.assertRegex(phases[0]["name"], r"^phase 1: (19|20)\.\d W$")
+        self.assertRegex(phases[-1]["name"], r"^phase \d: (59|60)\.\d W$")
+        self.assertAlmostEqual(phases[-1]["ts"], 1e6, delta=5e3)
+        names = [event["args"]["name"] for event in events if event["ph"] == "M"]
+        self.assertEqual(sorted(names[1:]), ["gpu-0", "package-0", "phases (a guess)", "phases (a guess)", "sensors", "thread 0",
+                                             "thread 300", "thread 7"])
+
+    def test_trace_of_a_measured_command_obeys_the_format(self):
+        with run_support.Machine(WATTS) as machine:
+            joule("record", "-q", "-o", self.path("real.joule"), "--root", machine.root, "--interval", "10ms", "--", "sleep", "0.5")
+        plot("--phases", "--perfetto", self.path("trace.json"), self.path("real.joule"))
+        events = trace_check.read_trace(self.path("trace.json"))
+        counters = [event for event in events if event["ph"] == "C" and "W" in event["args"]]
+        joules = sum(a["args"]["W"] * (b["ts"] - a["ts"]) * 1e-6 for a, b in zip(counters, counters[1:]))
+        self.assertAlmostEqual(joules, WATTS * 0.5, delta=4)
+
+    # --- options --------------------------------------------------------------------------------------------
+
+    def test_options_may_be_before_between_and_after_records(self):
+        pictures = []
+        for words in (["-o", "out.svg", "--by", "device", self.record, self.record],
+                      [self.record, "-o", "out.svg", self.record, "--by=device"],
+                      [self.record, self.record, "--by", "device", "-o", "out.svg"],
+                      ["--by", "device", "-oout.svg", "--", self.record, self.record]):
+            plot(*words, cwd=self.folder.name)
+            with open(self.path("out.svg"), encoding="utf-8") as file:
+                pictures.append(file.read())
+            os.remove(self.path("out.svg"))
+        self.assertEqual(len(set(pictures)), 1)
+        for words, message in (([], "FILE is missing"), ([self.record] * 3, "unexpected argument"),
+                               ([self.record, "--", "-o", "x.svg"], "unexpected argument 'x.svg'")):
+            done = plot(*words, check=False)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertIn(message, done.stderr)
 
     # --- terminal -------------------------------------------------------------------------------------------
 

@@ -4,8 +4,10 @@ of known power."""
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 
@@ -37,6 +39,11 @@ def my_workload():
 my_workload()
 bench.print_results()
 """
+
+
+def read_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def setUpModule():
@@ -86,6 +93,28 @@ class Wheel(unittest.TestCase):
                 contents.append(wheel.read())
         self.assertEqual(contents[0], contents[1])
 
+    def test_source_archive_gives_the_same_wheel_and_contains_the_library(self):
+        with tempfile.TemporaryDirectory() as folder:
+            archive = build_wheel(folder, kind="sdist")
+            with tarfile.open(archive) as files:
+                files.extractall(folder)
+            source = archive[:-len(".tar.gz")]
+            for kind in ("wheel", "sdist"):
+                contents = [read_bytes(build_wheel(folder, place, kind)) for place in (FOLDER, source)]
+                self.assertEqual(contents[0], contents[1], kind)
+            places = [os.path.join(source, "libjoule"), SOURCE]
+            for path in ("include/joule/region.h", "src/joule/libjoule.map", "src/base/error.c", "LICENSE", "NOTICE"):
+                self.assertEqual(*(read_bytes(os.path.join(place, path)) for place in places))
+            if not shutil.which("cmake"):
+                self.skipTest("the archive was not configured: there is no cmake")
+            build = os.path.join(folder, "build")
+            commands = [["cmake", "-S", places[0], "-B", build, "-DJOULE_TESTS=OFF", "-DJOULE_PROGRAMS=OFF"]]
+            if os.environ.get("JOULE_TEST_FULL"):  # compiling the library takes minutes
+                commands.append(["cmake", "--build", build, "--target", "joule"])
+            for command in commands:
+                done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_import_is_fast(self):
         code = "import time; a = time.perf_counter(); import joule; print((time.perf_counter() - a) * 1e3)"
         times = sorted(float(PACKAGE.run(code)) for _ in range(5))
@@ -98,6 +127,46 @@ class Wheel(unittest.TestCase):
 
 
 class Measure(unittest.TestCase):
+    def test_edges_share_cpu_times_of_the_same_millisecond(self):
+        code = """
+import os
+from joule import utilisation
+now, reads = [0], []
+utilisation.time.monotonic_ns = lambda: now[0]
+utilisation._read_stat = lambda: reads.append(now[0]) or b"cpu  %d 0 0 %d 0 0 0 0 0 0\\ncpu0 9" % (len(reads), 4 * len(reads))
+first, second = utilisation.CpuClock(), utilisation.CpuClock()
+first.begin(); now[0] += 999_999; first.end()
+assert reads == [0] and str(first.utilisation) == "nan" and first.process_seconds == 0, reads
+second.begin(); now[0] += 500_000; second.end()
+assert reads == [0, 1_499_999] and second.utilisation == 0.2, (reads, second.utilisation)
+second.begin()
+assert str(second.utilisation) == "nan" and str(second.process_seconds) == "nan"
+child = os.fork()
+if child == 0:
+    second.end()
+    os._exit(len(reads) - 3)  # a child reads its own times
+assert os.waitpid(child, 0)[1] == 0
+utilisation._read_stat = lambda: b""
+now[0] += 10**9
+second.end()
+assert str(second.utilisation) == "nan" and second.process_seconds >= 0
+print("done")
+"""
+        self.assertEqual(PACKAGE.run(code).strip(), "done")
+
+    def test_cpu_utilisation_is_that_of_the_machine(self):
+        code = """
+import time, joule
+with joule.measure() as m:
+    end = time.perf_counter() + 0.5
+    while time.perf_counter() < end: pass
+print(m.cpu_utilisation, m.cpu_seconds)
+"""
+        share, seconds = map(float, PACKAGE.run(code).split())
+        self.assertLessEqual(share, 1)
+        self.assertGreater(share, 0.5 / os.cpu_count() * 0.5)
+        self.assertGreater(seconds, 0.05)
+
     def near(self, joules, seconds):
         self.assertAlmostEqual(joules / seconds, WATTS, delta=WATTS * 0.1)
 

@@ -211,6 +211,15 @@ class Record(unittest.TestCase):
         self.assertIn("is incomplete", samples.stderr)
         self.assertTrue(samples.stdout.startswith("seconds,timestamp,domain,unit,value,class\n"))
 
+    def test_options_may_follow_the_file(self):
+        run("record", "-q", "-o", self.file, "--", "true")
+        before = run("report", "--json", "-", self.file)
+        self.assertEqual((before.returncode, before.stdout), (0, run("report", self.file, "--json", "-").stdout))
+        hidden = os.path.join(self.folder.name, "--json")
+        os.rename(self.file, hidden)
+        for words in (["--json=-", "--", "--json"], ["--json=-", "./--json"]):
+            self.assertEqual(run("report", *words, cwd=self.folder.name).stdout, before.stdout, words)
+
     def test_other_files_are_refused(self):
         noise = os.path.join(self.folder.name, "noise")
         with open(noise, "wb") as file:
@@ -228,7 +237,8 @@ class Record(unittest.TestCase):
                                (["--samples"], "--samples needs a value"),
                                (["--samples", "x", "x"], "x is named twice"),
                                (["--samples", "x", "--csv", "x", "y"], "x is named twice"),
-                               (["-", "-"], "one FILE is needed")):
+                               ([], "FILE is missing"),
+                               (["-", "-"], "unexpected argument '-'")):
             answer = run("report", *words)
             self.assertEqual((answer.returncode, answer.stdout), (2, ""), words)
             self.assertIn(message, answer.stderr)

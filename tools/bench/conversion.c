@@ -9,19 +9,27 @@
 
 #define JOULES_PER_KWH 3.6e6
 
-/* Grams of CO2 equivalent per kWh of generated electricity, yearly means of 2023 over the whole life cycle:
- * Our World in Data (from Ember and the Energy Institute), as in CodeCarbon's file global_energy_mix.json.
- * Note: a yearly mean of a country says little about one hour. The range of the default is that of the table.
- */
+/* The table is a file of the Python package, which has to contain it. */
+#define TABLE "../../bindings/python/src/joule/carbon.def"
+
 static const struct {
-    const char *name;
+    const char *code, *long_code;
     double grams;
+    const char *source;
 } regions[] = {
-    {"AU", 549}, {"BR", 98},  {"CA", 170}, {"CN", 582}, {"DE", 381}, {"ES", 174},
-    {"FR", 56},  {"GB", 238}, {"IN", 713}, {"IT", 331}, {"JP", 485}, {"NL", 268},
-    {"NO", 30},  {"PL", 662}, {"SE", 41},  {"US", 369}, {"ZA", 708},
+#define COUNTRY(code, long_code, name, year, grams)                                                          \
+    {code, long_code, grams, "mean of " #year ", Ember and Energy Institute, by Our World in Data"},
+#define WORLD(name, year, grams) {name, name, grams, "mean of " #year ", Ember"},
+#include TABLE
+#undef COUNTRY
+#undef WORLD
 };
-static const char table_source[] = "yearly mean of 2023, Our World in Data (Ember)";
+
+static const char region_codes[] = ""
+#define COUNTRY(code, long_code, name, year, grams) code " "
+#define WORLD(name, year, grams)                    name
+#include TABLE
+    ;
 
 /* The assumed relative range of a region's mean: hours and providers differ from the mean. */
 #define REGION_RANGE 0.5
@@ -40,19 +48,16 @@ joule_status conversion_read_carbon(struct conversion *conversion, const char *t
         return JOULE_OK;
     }
     for (size_t i = 0; i < sizeof regions / sizeof regions[0]; i++) {
-        if (strcasecmp(text, regions[i].name) != 0)
+        if (strcasecmp(text, regions[i].code) != 0 && strcasecmp(text, regions[i].long_code) != 0)
             continue;
         conversion->grams_per_kwh = regions[i].grams;
         conversion->low = regions[i].grams * (1 - REGION_RANGE);
         conversion->high = regions[i].grams * (1 + REGION_RANGE);
-        conversion->source = table_source;
+        conversion->source = regions[i].source;
         return JOULE_OK;
     }
-    return error_set(
-        out_error, JOULE_INVALID,
-        "--carbon takes grams per kWh or a region (AU BR CA CN DE ES FR GB IN IT JP NL NO PL SE US ZA), "
-        "not '%s'",
-        text);
+    return error_set(out_error, JOULE_INVALID, "--carbon takes grams per kWh or a region (%s), not '%s'",
+                     region_codes, text);
 }
 
 double conversion_grams(const struct conversion *conversion, double joules, double grams_per_kwh)

@@ -16,7 +16,7 @@ struct conversion {
 
 /* Returns factors of which none is requested. */
 struct conversion conversion_none(void);
-/* Reads --carbon: a number, or a region of the table such as DE, US or world. JOULE_INVALID: neither. */
+/* Reads --carbon: a number, or a region of the table such as DE, DEU or world. JOULE_INVALID: neither. */
 joule_status conversion_read_carbon(struct conversion *conversion, const char *text, joule_error *out_error);
 /* Return grams of CO2 equivalent or cost of `joules`; NaN if unknown or not requested. */
 double conversion_grams(const struct conversion *conversion, double joules, double grams_per_kwh);

@@ -80,11 +80,13 @@ static void store_run(struct experiment *e, struct variant *v)
     joule_error error;
     if (!e->store.db)
         return;
-    summary_store(e, v);
-    v->stored.group = v == e->variants ? 0 : e->variants[0].stored.id;
+    summary_store(e, v, &v->sums);
+    v->stored.group = v->stored.id == e->group ? 0 : e->group;
     const struct run *run = &v->runs.items[v->runs.count - 1];
-    if (store_add_run(&e->store, &v->stored, v->runs.count - 1, run, &error) == JOULE_OK)
+    if (store_add_run(&e->store, &v->stored, v->runs.count - 1, run, &error) == JOULE_OK) {
+        e->group = e->group ? e->group : v->stored.id;
         return;
+    }
     complain(e->settings->subject, "%s; further runs are not stored", error.message);
     store_close(&e->store);
 }
@@ -140,6 +142,7 @@ static bool run_variant(struct experiment *e, struct variant *v, bool is_warm_up
         e->failed_code = EXIT_OWN_FAILURE;
         return false;
     }
+    run_sums_add(&v->sums, &run, e->basis);
     store_run(e, v);
     progress_show(e, v);
     return goes_on && !e->runner.interrupted_by;
@@ -303,11 +306,13 @@ static void mark_outliers(struct experiment *e, struct variant *v)
     bool *is_outlier = calloc(size, sizeof *is_outlier);
     const struct run_list *other = &e->variants[v->reference].runs;
     bool is_pair = other != &v->runs;
-    for (size_t i = 0; values && places && is_outlier && i < v->runs.count; i++) {
+    for (size_t i = 0, j = 0; values && places && is_outlier && i < v->runs.count; i++) {
         const struct run *run = &v->runs.items[i], *base = NULL;
-        for (size_t j = 0; is_pair && j < other->count; j++)
-            if (!other->items[j].is_warm_up && other->items[j].block == run->block)
-                base = &other->items[j];
+        while (is_pair && j < other->count &&
+               (other->items[j].is_warm_up || other->items[j].block < run->block))
+            j++; /* both lists are in the order of blocks, after the warm-up */
+        if (is_pair && j < other->count && other->items[j].block == run->block)
+            base = &other->items[j];
         if (run->is_warm_up || run->rejected || (is_pair && (!base || base->rejected)))
             continue;
         places[count] = i;
@@ -331,7 +336,10 @@ void experiment_finish(struct experiment *e)
             mark_outliers(e, &e->variants[i]);
     for (size_t i = 0; i < e->count && e->store.db; i++) {
         struct variant *v = &e->variants[i];
-        summary_store(e, v);
+        struct run_sums sums = {0};
+        for (size_t j = 0; j < v->runs.count; j++)
+            run_sums_add(&sums, &v->runs.items[j], e->basis);
+        summary_store(e, v, &sums);
         if (v->stored.id && store_finish(&e->store, &v->stored, &v->runs, &error) != JOULE_OK)
             complain(e->settings->subject, "%s", error.message);
     }

@@ -22,6 +22,7 @@ struct variant {
     char **argv;
     size_t reference; /* index of the variant to compare with; its own index: it is a reference */
     struct run_list runs;
+    struct run_sums sums; /* of `runs`, before outliers are marked */
     struct stored_benchmark stored;
 };
 
@@ -30,6 +31,7 @@ struct experiment {
     struct arena arena;
     struct runner runner;
     struct store store; /* store.db NULL: nothing is stored */
+    int64_t group;      /* id of the first stored benchmark; 0: none is stored */
     struct variant *variants;
     size_t count;
     enum basis basis; /* BASIS_UNKNOWN before the first run */

@@ -12,6 +12,7 @@
 #include "command_words.h"
 #include "common/options.h"
 #include "experiment.h"
+#include "idle_option.h"
 
 #define MAX_VARIANTS 256
 
@@ -223,12 +224,12 @@ static joule_status open_store(struct experiment *e, joule_error *out_error)
 
 /* --- all ------------------------------------------------------------------------------------------------ */
 
-static joule_status open_runner(struct experiment *e, joule_error *out_error)
+static joule_status open_runner(struct experiment *e, const struct measurement_options *measurement,
+                                joule_error *out_error)
 {
     const struct settings *s = e->settings;
     const struct runner_options options = {.subject = s->subject,
-                                           .measurement = s->measurement,
-                                           .idle_s = s->idle_s,
+                                           .measurement = *measurement,
                                            .shows_output = s->shows_output,
                                            .work_line = s->has_work_line ? &s->work_line : NULL};
     return runner_open(&e->runner, &options, e->count * (s->max_runs + (size_t)MAX_WARM_UPS), out_error);
@@ -251,8 +252,13 @@ int experiment_open(struct experiment *e, const struct settings *settings)
     for (size_t i = 0; i < e->count; i++)
         e->variants[i].stored.labels = labels;
     status = open_store(e, &error);
+    struct measurement_options measurement = settings->measurement;
+    if (status == JOULE_OK && !idle_option_measure(settings->subject, &measurement, settings->idle_s)) {
+        store_close(&e->store);
+        return EXIT_OWN_FAILURE;
+    }
     if (status == JOULE_OK)
-        status = open_runner(e, &error);
+        status = open_runner(e, &measurement, &error);
     if (status == JOULE_OK)
         return 0;
     complain(settings->subject, "%s", error.message);

@@ -185,6 +185,22 @@ static page_print_fn printer_of(const struct request *r)
     return shows ? history_print_runs : history_print_list;
 }
 
+/* Draws the trend of a name with all commands of its comparisons. */
+static int draw_trend(const struct request *r, struct store *store)
+{
+    const struct store_query query = {.name = r->name, .limit = r->limit, .has_comparisons = true};
+    struct history h = {0};
+    joule_error error;
+    int code = EXIT_OWN_FAILURE;
+    if (read_history(&h, store, &query, false)) {
+        code = plot_history(&h, r->name, r->plot, &error) == JOULE_OK ? 0 : EXIT_OWN_FAILURE;
+        if (code)
+            complain(SUBCOMMAND, "%s", error.message);
+    }
+    free_history(&h);
+    return code;
+}
+
 static int answer(const struct request *r, struct store *store, int64_t id)
 {
     if (strcmp(r->action, "forget") == 0)
@@ -193,13 +209,10 @@ static int answer(const struct request *r, struct store *store, int64_t id)
     struct history h = {0};
     bool lists = strcmp(r->action, "list") == 0;
     int code = EXIT_OWN_FAILURE;
-    joule_error error;
     if (read_history(&h, store, &query, !lists)) {
         code = lists || h.count ? page_print(SUBCOMMAND, printer_of(r), &h) : 1;
-        if (code == 0 && r->plot && plot_history(&h, r->plot, &error) != JOULE_OK) {
-            complain(SUBCOMMAND, "%s", error.message);
-            code = EXIT_OWN_FAILURE;
-        }
+        if (code == 0 && r->plot)
+            code = draw_trend(r, store);
         if (code == 1)
             complain(SUBCOMMAND, "no such benchmark is stored in %s", store->path);
     }

@@ -149,6 +149,7 @@ void print_json(const void *context, struct text *out)
     json_integer(&json, "seed", (int64_t)e->settings->seed);
     json_double(&json, "start_temperature_celsius", e->start_celsius);
     json_double(&json, "idle_watts", e->runner.measurement.idle.total_watts.value);
+    json_double(&json, "idle_busy_share", e->runner.measurement.idle.busy);
     json_open(&json, "commands", '[');
     for (size_t i = 0; i < e->count; i++)
         add_variant(&json, e, &e->variants[i]);

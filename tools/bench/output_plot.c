@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "base/error.h"
@@ -19,13 +20,19 @@ static struct plot_value value_of(const struct experiment *e, size_t variant, en
     return (struct plot_value){f.mean.value, f.mean.low, f.mean.high};
 }
 
+/* Returns whose joules decide. */
+static const char *basis_text(enum basis basis)
+{
+    static const char *const texts[] = {"energy unknown", "machine, gross", "machine, net of idle",
+                                        "command, by a model"};
+    return texts[basis];
+}
+
 /* Returns the caption: whose joules, their class, and the number of runs. */
 static const char *caption_of(const struct experiment *e, char *out_text, size_t size)
 {
-    static const char *const bases[] = {"energy unknown", "machine, gross", "machine, net of idle",
-                                        "command, by a model"};
     string_print(out_text, size, "mean of %u runs with 95 %% interval; joules: %s (%s)", e->block_count,
-                 bases[e->basis], joule_class_name(e->cls));
+                 basis_text(e->basis), joule_class_name(e->cls));
     return out_text;
 }
 
@@ -147,41 +154,149 @@ joule_status plot_results(const struct results *results, const char *path, joule
     return write_drawing(&drawing, status, path, out_error);
 }
 
+/* --- history -------------------------------------------------------------------------------------------- */
+
 /* Returns the seconds since 1970 of an RFC 3339 date in UTC; NaN: not a date. */
 static double seconds_of(const char *date)
 {
     struct tm tm = {0};
-    if (!date || sscanf(date, "%4d-%2d-%2dT%2d:%2d:%2d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
-                        &tm.tm_min, &tm.tm_sec) != 6)
+    int milliseconds = 0;
+    if (!date || sscanf(date, "%4d-%2d-%2dT%2d:%2d:%2d.%3d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
+                        &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &milliseconds) < 6)
         return NAN;
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
-    return (double)timegm(&tm);
+    return (double)timegm(&tm) + milliseconds / 1e3;
 }
 
-joule_status plot_history(const struct history *history, const char *path, joule_error *out_error)
+/* A stored benchmark in the picture of a history. */
+struct dated {
+    const struct stored_benchmark *benchmark;
+    const char *name;
+    bool is_other;     /* another command than the one whose history is drawn */
+    unsigned namesake; /* number of earlier commands of the same comparison with this name */
+    double at;         /* seconds since 1970 */
+};
+
+static int64_t group_of(const struct dated *d)
+{
+    return d->benchmark->group ? d->benchmark->group : d->benchmark->id;
+}
+
+static int compare_names(const struct dated *a, const struct dated *b)
+{
+    return a->is_other != b->is_other ? a->is_other - b->is_other : strcmp(a->name, b->name);
+}
+
+static int compare_groups(const void *first, const void *second)
+{
+    const struct dated *a = first, *b = second;
+    int by_name = compare_names(a, b);
+    int64_t x = group_of(a), y = group_of(b);
+    if (by_name || x != y)
+        return by_name ? by_name : x < y ? -1 : 1;
+    return a->benchmark->id < b->benchmark->id ? -1 : 1;
+}
+
+static int compare_dates(const void *first, const void *second)
+{
+    const struct dated *a = first, *b = second;
+    int by_name = compare_names(a, b);
+    if (by_name || a->namesake != b->namesake)
+        return by_name ? by_name : a->namesake < b->namesake ? -1 : 1;
+    if (a->at < b->at || a->at > b->at)
+        return a->at < b->at ? -1 : 1;
+    return a->benchmark->id < b->benchmark->id ? -1 : 1;
+}
+
+/* Writes the benchmarks that have a date to `out`, by command and date; the commands of a comparison that
+ * have the same name are distinct. Returns their number. out: [history->count] */
+static size_t sort_by_command(const struct history *history, const char *name, struct dated *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < history->count; i++) {
+        const struct stored_benchmark *b = &history->items[i];
+        const char *own = b->name ? b->name : "unknown";
+        out[count] = (struct dated){b, own, strcmp(own, name) != 0, 0, seconds_of(b->date)};
+        count += !isnan(out[count].at);
+    }
+    qsort(out, count, sizeof *out, compare_groups);
+    for (size_t i = 1; i < count; i++)
+        if (compare_names(&out[i - 1], &out[i]) == 0 && group_of(&out[i - 1]) == group_of(&out[i]))
+            out[i].namesake = out[i - 1].namesake + 1;
+    qsort(out, count, sizeof *out, compare_dates);
+    return count;
+}
+
+static const char *line_name(struct arena *arena, const struct dated *d)
+{
+    size_t size = strlen(d->name) + 16;
+    char *name = arena_alloc(arena, size);
+    if (name && d->namesake)
+        string_print(name, size, "%s (%u)", d->name, d->namesake + 1);
+    else if (name)
+        string_copy(name, size, d->name);
+    return name;
+}
+
+/* Makes one line of each command. Returns the number of lines. x, y, out: [count] */
+static size_t make_lines(struct arena *arena, const struct dated *items, size_t count, double *x,
+                         struct plot_value *y, struct plot_series *out)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct stored_benchmark *b = items[i].benchmark;
+        x[i] = items[i].at;
+        y[i] = (struct plot_value){b->joules, b->joules_low, b->joules_high};
+        if (i == 0 || compare_names(&items[i - 1], &items[i]) != 0 ||
+            items[i - 1].namesake != items[i].namesake)
+            out[lines++] = (struct plot_series){line_name(arena, &items[i]), x + i, y + i, 0};
+        out[lines - 1].count++;
+    }
+    return lines;
+}
+
+/* Writes the caption: whose joules, and their class, if these are common to all benchmarks. */
+static const char *history_caption(const struct dated *items, size_t count, char *out_text, size_t size)
+{
+    const struct stored_benchmark *first = count ? items[0].benchmark : NULL;
+    bool has_one_kind = first && first->cls;
+    for (size_t i = 1; i < count && has_one_kind; i++) {
+        const struct stored_benchmark *b = items[i].benchmark;
+        has_one_kind = b->basis == first->basis && b->cls && strcmp(b->cls, first->cls) == 0;
+    }
+    if (has_one_kind)
+        string_print(out_text, size, "means with 95 %% interval; joules: %s (%s)", basis_text(first->basis),
+                     first->cls);
+    else
+        string_print(out_text, size,
+                     "means with 95 %% interval; joules of several kinds: joule history lists their classes");
+    return out_text;
+}
+
+joule_status plot_history(const struct history *history, const char *name, const char *path,
+                          joule_error *out_error)
 {
     struct arena arena = {0};
     struct drawing drawing = {0};
+    char caption[160];
+    struct dated *items = arena_alloc(&arena, (history->count + 1) * sizeof *items);
     double *x = arena_alloc(&arena, (history->count + 1) * sizeof *x);
     struct plot_value *y = arena_alloc(&arena, (history->count + 1) * sizeof *y);
-    size_t count = 0;
-    for (size_t i = history->count; x && y && i-- > 0;) {
-        const struct stored_benchmark *b = &history->items[i];
-        double at = seconds_of(b->date);
-        if (isnan(at) || (count > 0 && at <= x[count - 1]))
-            continue; /* for example several commands of one comparison */
-        x[count] = at;
-        y[count++] = (struct plot_value){b->joules, b->joules_low, b->joules_high};
+    struct plot_series *lines = arena_alloc(&arena, (history->count + 1) * sizeof *lines);
+    joule_status status = JOULE_NO_MEMORY;
+    if (items && x && y && lines) {
+        size_t count = sort_by_command(history, name, items);
+        const struct plot_trend plot = {
+            .labels = {.title = name,
+                       .caption = history_caption(items, count, caption, sizeof caption),
+                       .y_name = "energy",
+                       .y_unit = "J"},
+            .series = lines,
+            .series_count = make_lines(&arena, items, count, x, y, lines),
+            .baseline = {NAN, NAN, NAN}};
+        status = arena.is_out_of_memory ? JOULE_NO_MEMORY : plot_trend(&plot, &drawing);
     }
-    const char *name = history->count ? history->items[0].name : NULL;
-    const struct plot_series series = {name, x, y, count};
-    const struct plot_trend plot = {
-        .labels = {.title = name, .caption = "means with 95 % interval", .y_name = "energy", .y_unit = "J"},
-        .series = &series,
-        .series_count = 1,
-        .baseline = {NAN, NAN, NAN}};
-    joule_status status = arena.is_out_of_memory ? JOULE_NO_MEMORY : plot_trend(&plot, &drawing);
     arena_free(&arena);
     return write_drawing(&drawing, status, path, out_error);
 }

@@ -280,6 +280,12 @@ static void add_warnings(struct text *out, const struct experiment *e)
             text_printf(out, "warning: %s leaves processes running; their later energy is not included\n",
                         v->name);
     }
+    double idle_busy = e->runner.measurement.idle.busy;
+    if (e->basis == BASIS_NET && idle_busy > IDLE_BUSY_MAX)
+        text_printf(out,
+                    "warning: net energy is too low, because the CPUs were %.0f %% busy while the idle "
+                    "baseline was measured\n",
+                    100 * idle_busy);
     if (e->hot_starts)
         text_printf(out, "warning: %zu runs began above the start temperature\n", e->hot_starts);
     if (e->settings->cool_down_s > 0 && isnan(e->start_celsius))

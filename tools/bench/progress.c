@@ -22,14 +22,14 @@ void progress_show(const struct experiment *e, const struct variant *variant)
         return;
     text_init(&out, buffer, sizeof buffer);
     bool is_warm_up = variant->runs.items[variant->runs.count - 1].is_warm_up;
-    struct figure energy = summary_figure(variant, e->basis, METRIC_ENERGY);
-    joule_format(energy.mean.value, JOULE_DIMENSION_ENERGY, 4, value, sizeof value);
+    struct interval energy = summary_interval(&variant->sums.joules);
+    joule_format(energy.value, JOULE_DIMENSION_ENERGY, 4, value, sizeof value);
     if (is_warm_up) {
         text_printf(&out, "warm-up %zu of %.40s", variant->runs.count, variant->name);
     } else {
         text_printf(&out, "run %u of about %u, %.40s: %s", e->block_count + 1, e->planned_blocks,
                     variant->name, value);
-        double width = interval_relative_half_width(&energy.mean);
+        double width = interval_relative_half_width(&energy);
         if (!isnan(width))
             text_printf(&out, " +-%.1f %%", 100 * width);
         double time_s = clock_seconds(clock_now_ns() - e->begin_ns);

@@ -39,6 +39,25 @@ double run_metric(const struct run *run, enum basis basis, enum metric metric)
     }
 }
 
+void moments_add(struct moments *moments, double value)
+{
+    double distance = value - moments->mean;
+    moments->mean += distance / (double)++moments->count;
+    moments->squares += distance * (value - moments->mean);
+}
+
+void run_sums_add(struct run_sums *sums, const struct run *run, enum basis basis)
+{
+    sums->rejected_count += !run->is_warm_up && run->rejected;
+    if (run->is_warm_up || run->rejected)
+        return;
+    moments_add(&sums->joules, run_joules(run, basis));
+    moments_add(&sums->seconds, run->seconds);
+    moments_add(&sums->watts, run_metric(run, basis, METRIC_POWER));
+    if (!isnan(run->work))
+        moments_add(&sums->work, run->work);
+}
+
 bool run_list_add(struct run_list *list, const struct run *run)
 {
     if (!ARRAY_ROOM(list->items, list->capacity, list->count))

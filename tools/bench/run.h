@@ -42,6 +42,22 @@ double run_joules(const struct run *run, enum basis basis);
 /* Returns a metric of the run, in joules, seconds, watts or joule-seconds; NaN: unknown. */
 double run_metric(const struct run *run, enum basis basis, enum metric metric);
 
+/* Mean and scatter of values that are added one by one, by Welford's method. All 0: no values. */
+struct moments {
+    size_t count;
+    double mean;
+    double squares; /* sum of the squared distances from the mean */
+};
+void moments_add(struct moments *moments, double value);
+
+/* Sums of the runs that count, in the units of struct run. All 0: no runs. */
+struct run_sums {
+    struct moments joules, seconds, watts;
+    struct moments work;   /* of the runs with known work */
+    size_t rejected_count; /* runs that are neither warm-up nor count */
+};
+void run_sums_add(struct run_sums *sums, const struct run *run, enum basis basis);
+
 /* The runs of one command. */
 struct run_list {
     struct run *items;

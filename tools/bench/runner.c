@@ -32,9 +32,7 @@ joule_status runner_open(struct runner *runner, const struct runner_options *opt
         return status;
     measurement_wait_ready(&runner->measurement);
     measurement_watch(&runner->measurement); /* so that temperatures are read between runs, too */
-    if (options->idle_s > 0)
-        status = measurement_take_idle(&runner->measurement, options->idle_s, out_error);
-    return status;
+    return JOULE_OK;
 }
 
 void runner_close(struct runner *runner)

@@ -14,7 +14,6 @@
 struct runner_options {
     const char *subject; /* subcommand, for messages */
     struct measurement_options measurement;
-    double idle_s;            /* time for which the idle baseline is measured first; 0: it is not */
     bool shows_output;        /* pass the commands' standard output on; default: discard it */
     const regex_t *work_line; /* finds the amount of work in the output, as subexpression 1; NULL: none */
 };

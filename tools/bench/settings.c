@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/string.h"
 #include "common/output.h"
+#include "idle_option.h"
 #include "plot/picture_file.h"
 
 #define MIN_RUNS 6 /* the stop rule's pilot: joule/stats/stop_rule.h */
@@ -130,19 +131,6 @@ static bool read_warm_up(struct settings *s, const char *text)
     complain(s->subject,
              "--warmup takes a number of runs up to 1000, a time such as 10s, 'none' or 'auto', not '%s'",
              text);
-    return false;
-}
-
-static bool read_idle(struct settings *s, const char *text)
-{
-    joule_error error;
-    /* A stored baseline belongs to this machine and is not used for a recorded machine. */
-    s->measurement.uses_idle = (!text || strcmp(text, "none") != 0) && !s->measurement.root;
-    if (!text || strcmp(text, "none") == 0 || strcmp(text, "auto") == 0)
-        return true;
-    if (joule_parse(text, JOULE_DIMENSION_TIME, &s->idle_s, &error) == JOULE_OK && s->idle_s > 0)
-        return true;
-    complain(s->subject, "--idle takes 'auto', 'none' or a duration such as 10s, not '%s'", text);
     return false;
 }
 
@@ -273,7 +261,8 @@ static bool check(struct settings *s, const struct raw *raw)
 {
     return read_percent(s, "target", raw->target, &s->target) &&
            read_percent(s, "equivalent", raw->equivalent, &s->margin) && read_warm_up(s, raw->warm_up) &&
-           read_idle(s, raw->idle) && read_work(s, raw->work, raw->work_line) && read_conversion(s, raw) &&
+           idle_option_read(s->subject, raw->idle, &s->measurement, &s->idle_s) &&
+           read_work(s, raw->work, raw->work_line) && read_conversion(s, raw) &&
            read_sweeps(s, &raw->sweeps) && read_fail_rules(s, &raw->fails) && read_seed(s, raw->seed) &&
            check_runs(s, raw->runs) && check_labels(s);
 }

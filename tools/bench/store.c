@@ -347,7 +347,12 @@ joule_status store_list(struct store *store, const struct store_query *query,
                         bool (*each)(const struct stored_benchmark *benchmark, void *context), void *context,
                         joule_error *out_error)
 {
-    const char *sql = query->id     ? "SELECT * FROM benchmarks WHERE id=?1 LIMIT ?2"
+    static const char with_comparisons[] =
+        "SELECT * FROM benchmarks WHERE ifnull(nullif(comparison,0),id) IN (SELECT"
+        " ifnull(nullif(comparison,0),id) FROM benchmarks WHERE name=?1 ORDER BY id DESC LIMIT ?2)"
+        " ORDER BY id DESC";
+    const char *sql = query->id ? "SELECT * FROM benchmarks WHERE id=?1 LIMIT ?2"
+                      : query->name && query->has_comparisons ? with_comparisons
                       : query->name ? "SELECT * FROM benchmarks WHERE name=?1 ORDER BY id DESC LIMIT ?2"
                                     : "SELECT * FROM benchmarks ORDER BY id DESC LIMIT ?2";
     sqlite3_stmt *s;

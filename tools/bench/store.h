@@ -26,7 +26,7 @@ struct stored_benchmark {
     const char *date; /* start, RFC 3339 */
     const char *host, *machine, *sources, *cls, *labels;
     enum basis basis;
-    int64_t group; /* id of the first benchmark of the same comparison */
+    int64_t group; /* id of the first stored benchmark of the same comparison; 0: this one */
     size_t run_count, rejected_count;
     double joules, joules_low, joules_high; /* mean of the energy that decides, with its 95 % interval */
     double seconds, watts;                  /* means */
@@ -52,9 +52,10 @@ joule_status store_finish(struct store *store, const struct stored_benchmark *be
 
 /* Which benchmarks to list. */
 struct store_query {
-    const char *name; /* NULL: all */
-    int64_t id;       /* 0: all */
-    unsigned limit;   /* the newest; 0: all */
+    const char *name;     /* NULL: all */
+    int64_t id;           /* 0: all */
+    unsigned limit;       /* the newest; 0: all */
+    bool has_comparisons; /* also the other commands of their comparisons, beyond the limit; needs a name */
 };
 /* Calls each() for the benchmarks, newest first, until it returns false. The strings are valid during the
  * call. */

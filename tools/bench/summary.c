@@ -109,9 +109,21 @@ size_t summary_warm_up_count(const struct variant *v)
     return count;
 }
 
-void summary_store(struct experiment *e, struct variant *v)
+/* Returns the mean of the moments, NaN if there are no values. */
+static double mean_of(const struct moments *moments)
 {
-    struct figure energy = summary_figure(v, e->basis, METRIC_ENERGY);
+    return moments->count ? moments->mean : NAN;
+}
+
+struct interval summary_interval(const struct moments *moments)
+{
+    double sd = moments->count < 2 ? NAN : sqrt(moments->squares / (double)(moments->count - 1));
+    return interval_from_moments(mean_of(moments), sd, moments->count, BENCH_LEVEL);
+}
+
+void summary_store(const struct experiment *e, struct variant *v, const struct run_sums *sums)
+{
+    struct interval joules = summary_interval(&sums->joules);
     struct stored_benchmark *b = &v->stored;
     b->kind = e->settings->subject;
     b->name = v->name;
@@ -122,14 +134,14 @@ void summary_store(struct experiment *e, struct variant *v)
     b->sources = e->sources;
     b->cls = joule_class_name(e->cls);
     b->basis = e->basis;
-    b->run_count = energy.count;
-    b->rejected_count = summary_rejected_count(v);
-    b->joules = energy.mean.value;
-    b->joules_low = energy.mean.low;
-    b->joules_high = energy.mean.high;
-    b->seconds = run_list_mean(&v->runs, offsetof(struct run, seconds));
-    b->watts = summary_figure(v, e->basis, METRIC_POWER).mean.value;
-    b->work = run_list_mean(&v->runs, offsetof(struct run, work));
+    b->run_count = sums->joules.count;
+    b->rejected_count = sums->rejected_count;
+    b->joules = joules.value;
+    b->joules_low = joules.low;
+    b->joules_high = joules.high;
+    b->seconds = mean_of(&sums->seconds);
+    b->watts = mean_of(&sums->watts);
+    b->work = mean_of(&sums->work);
     b->work_unit = e->settings->work.unit[0] ? e->settings->work.unit : NULL;
 }
 

@@ -28,8 +28,10 @@ double summary_common_error(const struct experiment *e, const struct variant *v)
 double summary_own_error(const struct experiment *e, const struct variant *v);
 size_t summary_rejected_count(const struct variant *v);
 size_t summary_warm_up_count(const struct variant *v);
-/* Sets the row of the database from the runs. */
-void summary_store(struct experiment *e, struct variant *v);
+/* Returns a mean with its t interval. */
+struct interval summary_interval(const struct moments *moments);
+/* Sets the row of the database from the sums of the variant's runs. */
+void summary_store(const struct experiment *e, struct variant *v, const struct run_sums *sums);
 
 /* The comparison of a variant with its reference. */
 struct comparison {

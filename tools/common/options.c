@@ -243,11 +243,13 @@ int options_read_operands(const struct option *table, const struct command_text 
 {
     char *command = argv[0];
     size_t found = 0;
+    bool has_ended = false; /* "--" was read, so all other arguments are operands */
     for (int used = 0;;) {
-        int first = options_read(table, text, argc - used, argv + used);
+        int first = has_ended ? 1 : options_read(table, text, argc - used, argv + used);
         if (first <= OPTIONS_HELP)
             return first;
         used += first;
+        has_ended = has_ended || (first > 1 && strcmp(argv[used - 1], "--") == 0);
         if (used >= argc)
             break;
         if (found == count) {

@@ -71,7 +71,8 @@ struct program_operand {
     const char **value; /* variable to set; unchanged if the operand is not given */
     bool is_optional;   /* it may be absent, and so may all operands after it */
 };
-/* Like options_read_operand, for up to `count` operands. Replaces the entries of the operands in argv. */
+/* Like options_read_operand, for up to `count` operands. Replaces the entries of the operands in argv. All
+ * arguments after "--" are operands. */
 int options_read_operands(const struct option *table, const struct command_text *text,
                           const struct program_operand *operands, size_t count, int argc, char **argv);
 

@@ -101,18 +101,15 @@ int report_main(int argc, char **argv)
         {"plot", 0, OPTION_FLAG, &outputs.plot, NULL, "show the power over time on standard error"},
         {0},
     };
-    int first = options_read(table, &text, argc, argv);
-    if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
-        return first == OPTIONS_HELP ? 0 : EXIT_USAGE;
-    if (argc - first != 1) {
-        complain("report", "exactly one FILE is needed; usage: %s", text.usage);
-        return EXIT_USAGE;
-    }
-    const char *const paths[] = {argv[first], outputs.json, outputs.csv, outputs.samples};
+    const char *path;
+    int ready = options_read_operand(table, &text, "FILE", argc, argv, &path);
+    if (ready != 1)
+        return ready == OPTIONS_HELP ? 0 : EXIT_USAGE;
+    const char *const paths[] = {path, outputs.json, outputs.csv, outputs.samples};
     joule_error error;
     if (output_check_apart(paths, 1, sizeof paths / sizeof paths[0], &error) != JOULE_OK) {
         complain("report", "%s", error.message);
         return EXIT_USAGE;
     }
-    return report_file(argv[first], &outputs);
+    return report_file(path, &outputs);
 }

@@ -22,6 +22,7 @@
 #include "child.h"
 #include "joule_commands.h"
 #include "budget_guard.h"
+#include "idle_option.h"
 #include "joule/record/record.h"
 #include "measurement.h"
 #include "common/output.h"
@@ -106,36 +107,6 @@ static const char *program_name(const struct settings *s, struct arena *arena)
     if (name && s->pid)
         attach_name((pid_t)s->pid, name, size);
     return name ? name : s->subject;
-}
-
-/* Measures the idle baseline with a separate meter. Called before any file or process exists that an
- * interrupt could leave behind. */
-static bool measure_idle(struct settings *s)
-{
-    joule_options how = {.struct_size = sizeof how,
-                         .flags = JOULE_OPEN_NO_SESSION,
-                         .period_s = s->measurement.period_s,
-                         .sources = s->measurement.sources,
-                         .root = s->measurement.root};
-    joule_meter *meter;
-    joule_error error;
-    joule_status status = joule_open(&how, &meter, &error);
-    if (status == JOULE_OK) {
-        status = idle_measure(meter, s->idle_s, &s->measurement.idle, &error);
-        joule_close(meter);
-    }
-    if (status != JOULE_OK) {
-        complain(s->subject, "cannot measure the idle baseline: %s", error.message);
-        return false;
-    }
-    if (s->measurement.idle.busy > IDLE_BUSY_MAX)
-        complain(s->subject,
-                 "the idle baseline is too high, because the CPUs were %.0f %% busy while it was measured; "
-                 "measure it again on an idle machine",
-                 100 * s->measurement.idle.busy);
-    if (!s->measurement.root && idle_store(&s->measurement.idle, &error) != JOULE_OK)
-        complain(s->subject, "cannot store the idle baseline: %s", error.message);
-    return true;
 }
 
 /* --- one run -------------------------------------------------------------------------------------------- */
@@ -450,7 +421,8 @@ static int run_subcommand(const char *subject, int argc, char **argv)
         return code;
     if (!has_distinct_outputs(&job.settings))
         return EXIT_USAGE;
-    if (!can_write_outputs(&job.settings) || (job.settings.idle_s > 0 && !measure_idle(&job.settings)))
+    if (!can_write_outputs(&job.settings) ||
+        !idle_option_measure(subject, &job.settings.measurement, job.settings.idle_s))
         return EXIT_OWN_FAILURE;
     job.pipe = await_reader(job.settings.record);
     if (!prepare_plot(&job))

@@ -303,14 +303,6 @@ void measurement_finish(struct measurement *m, bool (*is_asked_to_end)(void))
     close_runs(m, true);
 }
 
-joule_status measurement_take_idle(struct measurement *m, double seconds, joule_error *out_error)
-{
-    measurement_watch(m);
-    joule_status status = idle_measure(m->meter, seconds, &m->idle, out_error);
-    m->seeks_idle = false;
-    return status;
-}
-
 /* --- the budget ----------------------------------------------------------------------------------------- */
 
 /* Returns the maximum energy of the modelled machine within one period, in joules. */

@@ -80,8 +80,6 @@ void measurement_add(struct measurement *m, int64_t begin_ns, int64_t end_ns,
  * ms for late sensors, and for models if a record is written. Reads slow sources once more and waits for them
  * for one period, at most 5 s, or until `is_asked_to_end` returns true. */
 void measurement_finish(struct measurement *m, bool (*is_asked_to_end)(void));
-/* Replaces the idle baseline by one that is measured now, for `seconds`. The machine must be idle. */
-joule_status measurement_take_idle(struct measurement *m, double seconds, joule_error *out_error);
 /* Fills a report, except exit status and labels of the command. Call report_free also after a failure. */
 joule_status measurement_report(struct measurement *m, const char *program, struct report *out_report);
 /* Removes the shared session file. Call it before the process ends. The kernel frees all other memory and the

@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include "common/output.h"
+#include "idle_option.h"
 
 #define GRACE_S 2
 
@@ -49,7 +50,6 @@ static bool check_subject(const struct settings *s, const struct command_text *t
 
 static bool check_settings(struct settings *s)
 {
-    joule_error error;
     for (size_t i = 0; i < s->labels.count; i++) {
         if (is_label(s->labels.items[i]))
             continue;
@@ -61,14 +61,7 @@ static bool check_settings(struct settings *s)
                              "such as /dev/fd/3");
         return false;
     }
-    /* A stored baseline belongs to this machine and is not used for a recorded machine. */
-    s->measurement.uses_idle = (!s->idle || strcmp(s->idle, "none") != 0) && !s->measurement.root;
-    if (!s->idle || strcmp(s->idle, "none") == 0 || strcmp(s->idle, "auto") == 0)
-        return true;
-    if (joule_parse(s->idle, JOULE_DIMENSION_TIME, &s->idle_s, &error) == JOULE_OK && s->idle_s > 0)
-        return true;
-    complain(s->subject, "--idle takes 'auto', 'none' or a duration such as 10s, not '%s'", s->idle);
-    return false;
+    return idle_option_read(s->subject, s->idle, &s->measurement, &s->idle_s);
 }
 
 static const struct command_text record_text = {

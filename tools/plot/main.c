@@ -158,23 +158,29 @@ static bool show_in_terminal(const struct settings *settings, struct panel *pane
     return true;
 }
 
-static bool write_trace(const struct settings *settings, const struct record *record)
+static bool write_trace(const struct settings *settings, struct panel *panel)
 {
     joule_error error;
-    if (perfetto_write(record, settings->perfetto, &error) == JOULE_OK)
-        return true;
-    complain(PLOT, "%s", error.message);
-    return false;
+    struct skyline_phase *phases = NULL;
+    size_t count = 0;
+    joule_status status = JOULE_OK;
+    if (settings->finds_phases)
+        status = skyline_find_phases(&panel->record, &settings->part, &panel->arena, &phases, &count, &error);
+    if (status == JOULE_OK)
+        status = perfetto_write(&panel->record, phases, count, settings->perfetto, &error);
+    if (status != JOULE_OK)
+        complain(PLOT, "%s", error.message);
+    return status == JOULE_OK;
 }
 
-static bool plot(const struct settings *settings, char **paths, size_t count)
+static bool plot(const struct settings *settings, const char *const *paths, size_t count)
 {
     struct panel panels[MAX_RECORDS] = {0};
     bool succeeded = true;
     for (size_t i = 0; succeeded && i < count; i++)
         succeeded = read_record(paths[i], &panels[i].record);
     if (succeeded && settings->perfetto)
-        succeeded = write_trace(settings, &panels[0].record);
+        succeeded = write_trace(settings, &panels[0]);
     if (succeeded && settings->output)
         succeeded = write_picture(settings, panels, count);
     else if (succeeded && !settings->perfetto)
@@ -199,8 +205,8 @@ static bool read_time(const char *name, const char *value, double *out_s)
     return false;
 }
 
-/* Checks the options. Returns false after a message. */
-static bool check(struct settings *settings, char **paths, size_t count)
+/* Checks the options. paths: [MAX_RECORDS]. Returns false after a message. */
+static bool check(struct settings *settings, const char *const *paths, size_t count)
 {
     joule_error error;
     static const char *const ways[] = {"region", "device", NULL};
@@ -215,7 +221,7 @@ static bool check(struct settings *settings, char **paths, size_t count)
         complain(PLOT, "--perfetto takes one record");
         return false;
     }
-    const char *const files[] = {paths[0], count > 1 ? paths[1] : NULL, settings->output, settings->perfetto};
+    const char *const files[] = {paths[0], paths[1], settings->output, settings->perfetto};
     if (output_check_apart(files, 2, sizeof files / sizeof *files, &error) == JOULE_OK &&
         (!settings->output || picture_check(settings->output, &error) == JOULE_OK) &&
         (!settings->perfetto || output_check(settings->perfetto, &error) == JOULE_OK))
@@ -244,15 +250,14 @@ int main(int argc, char **argv)
     static char name[] = PLOT;
     argv[0] = name; /* name in messages */
     output_guard_streams();
-    int first = options_read(table, &text, argc, argv);
-    if (first == OPTIONS_HELP || first == OPTIONS_WRONG)
-        return output_end(PLOT, first == OPTIONS_HELP ? 0 : EXIT_USAGE);
-    size_t count = (size_t)(argc - first);
-    if (count < 1 || count > MAX_RECORDS) {
-        complain(PLOT, "one or two FILEs are needed; usage: %s", text.usage);
+    const char *paths[MAX_RECORDS] = {NULL};
+    const struct program_operand operands[MAX_RECORDS] = {{"FILE", &paths[0], false},
+                                                          {"FILE", &paths[1], true}};
+    int ready = options_read_operands(table, &text, operands, MAX_RECORDS, argc, argv);
+    if (ready != 1)
+        return output_end(PLOT, ready == OPTIONS_HELP ? 0 : EXIT_USAGE);
+    size_t count = paths[1] ? 2 : 1;
+    if (!check(&settings, paths, count))
         return EXIT_USAGE;
-    }
-    if (!check(&settings, argv + first, count))
-        return EXIT_USAGE;
-    return output_end(PLOT, plot(&settings, argv + first, count) ? 0 : 1);
+    return output_end(PLOT, plot(&settings, paths, count) ? 0 : 1);
 }

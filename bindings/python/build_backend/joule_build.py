@@ -1,24 +1,31 @@
-"""Builds the wheel (PEP 517), without any other package.
+"""Builds the wheel and the source archive (PEP 517), without any other package.
 
 The wheel contains the Python files, libjoule.so.0 and, if this Python has its headers, the compiled edges of
 regions. The variable JOULE_BUILD names a finished CMake build from which the library is taken; otherwise
-CMake builds it in build/python of the repository.
+CMake builds it in build/python of the repository or of the unpacked source archive.
 """
 import base64
+import gzip
 import hashlib
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
-ROOT = HERE.parent.parent
+ROOT = HERE / "libjoule"  # in a source archive
+if not ROOT.exists():
+    ROOT = HERE.parent.parent
 SOURCES = HERE / "src"
+PACKAGED = (".def", ".py", ".typed")  # files of the wheel
+OF_LIBRARY = (".c", ".cmake", ".cpp", ".def", ".h", ".inc", ".map", ".txt")  # files of include/ and src/
 DATE = (1980, 1, 1, 0, 0, 0)  # equal inputs give an equal wheel
 
 
@@ -31,14 +38,33 @@ def get_requires_for_build_sdist(config_settings=None):
 
 
 def build_sdist(sdist_directory, config_settings=None):
-    raise SystemExit("cannot make a source archive: the C sources are in the repository; run `pip wheel bindings/python`")
+    """Makes the source archive: this folder, and in libjoule/ what the build of the library needs."""
+    name = distribution()
+    files = {"PKG-INFO": metadata()}
+    for path in (HERE / "pyproject.toml", HERE / "README.md", *below(HERE / "build_backend", PACKAGED),
+                 *below(SOURCES, (*PACKAGED, ".c"))):
+        files[str(path.relative_to(HERE))] = path.read_bytes()
+    for path in (ROOT / "CMakeLists.txt", ROOT / "LICENSE", ROOT / "NOTICE", *below(ROOT / "include", OF_LIBRARY),
+                 *below(ROOT / "src", OF_LIBRARY)):
+        files[f"libjoule/{path.relative_to(ROOT)}"] = path.read_bytes()
+    with open(Path(sdist_directory) / f"{name}.tar.gz", "wb") as file, \
+            gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed, \
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for path, data in files.items():
+            entry = tarfile.TarInfo(f"{name}/{path}")
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return f"{name}.tar.gz"
+
+
+def below(folder, suffixes):
+    return [path for path in sorted(folder.rglob("*")) if path.suffix in suffixes]
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     library = find_library()
     tag = f"py3-none-{platform_tag(library)}"
-    files = {str(path.relative_to(SOURCES)): path.read_bytes() for path in sorted(SOURCES.rglob("*"))
-             if path.suffix in (".py", ".typed")}
+    files = {str(path.relative_to(SOURCES)): path.read_bytes() for path in below(SOURCES, PACKAGED)}
     files["joule/libjoule.so.0"] = library
     edges = compile_edges()
     if edges is not None:
@@ -59,7 +85,8 @@ def find_library():
     build = os.environ.get("JOULE_BUILD")
     if build is None:
         build = ROOT / "build" / "python"
-        run("cmake", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DJOULE_TESTS=OFF")
+        run("cmake", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DJOULE_TESTS=OFF",
+            "-DJOULE_PROGRAMS=OFF")
         run("cmake", "--build", build, "--target", "joule", "--parallel")
     path = Path(build) / "src" / "libjoule.so.0"
     if not path.exists():
@@ -105,22 +132,31 @@ def project():
     return fields
 
 
+def distribution():
+    fields = project()
+    return f"{fields['name'].replace('-', '_')}-{fields['version']}"
+
+
+def metadata():
+    """Returns the contents of METADATA and PKG-INFO."""
+    fields = project()
+    lines = [f"Metadata-Version: 2.1\nName: {fields['name']}\nVersion: {fields['version']}",
+             f"Summary: {fields['description']}\nLicense: Apache-2.0\nRequires-Python: {fields['requires-python']}",
+             *(f"Classifier: {line}" for line in fields["classifiers"]),
+             "Description-Content-Type: text/markdown\n", (HERE / "README.md").read_text(encoding="utf-8")]
+    return "\n".join(lines).encode()
+
+
 def write_wheel(folder, tag, files):
     """Writes a wheel with these files, {path: bytes}, and returns its name."""
-    fields = project()
-    distribution = f"{fields['name'].replace('-', '_')}-{fields['version']}"
-    info = f"{distribution}.dist-info"
-    metadata = [f"Metadata-Version: 2.1\nName: {fields['name']}\nVersion: {fields['version']}",
-                f"Summary: {fields['description']}\nLicense: Apache-2.0\nRequires-Python: {fields['requires-python']}",
-                *(f"Classifier: {line}" for line in fields["classifiers"]),
-                "Description-Content-Type: text/markdown\n", (HERE / "README.md").read_text(encoding="utf-8")]
-    files = {**files, f"{info}/METADATA": "\n".join(metadata).encode(),
+    info = f"{distribution()}.dist-info"
+    files = {**files, f"{info}/METADATA": metadata(),
              f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: joule_build\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),
-             f"{info}/entry_points.txt": f"[pytest11]\njoule = {fields['pytest']}\n".encode(),
-             f"{info}/licenses/LICENSE": (ROOT / "LICENSE").read_bytes()}
+             f"{info}/entry_points.txt": f"[pytest11]\njoule = {project()['pytest']}\n".encode(),
+             **{f"{info}/licenses/{name}": (ROOT / name).read_bytes() for name in ("LICENSE", "NOTICE")}}
     record = "".join(f"{path},sha256={digest(data)},{len(data)}\n" for path, data in files.items())
     files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
-    name = f"{distribution}-{tag}.whl"
+    name = f"{distribution()}-{tag}.whl"
     with zipfile.ZipFile(folder / name, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, data in files.items():
             entry = zipfile.ZipInfo(path, DATE)

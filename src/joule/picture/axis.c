@@ -6,7 +6,9 @@
 #include <string.h>
 #include "joule/report/report.h"
 
-#define LABEL_SIZE  12
+#define LABEL_SIZE 12
+#define LABEL_MARGIN                                                                                         \
+    4 /* smallest distance of labels to each other and to the edge of the drawing, in pixels */
 #define DAY_S       86400.0
 #define MAX_SECONDS 9e9 /* dates before 1970 and after 2255 are not labelled */
 
@@ -326,21 +328,32 @@ static size_t label_stride(const struct axis *axis, const struct axis_ticks *tic
     return spacing > 0 && isfinite(spacing) ? (size_t)fmax(1, ceil((widest + 10) / spacing)) : 1;
 }
 
+/* Draws the label of a tick inside the drawing, unless it would touch the label that ends at *end. */
+static void draw_x_label(struct drawing *drawing, double x, double y, const char *label, double *end)
+{
+    double width = drawing_text_width(label, LABEL_SIZE, false), right = drawing->width - LABEL_MARGIN;
+    double middle = fmax(fmin(x, right - width / 2), LABEL_MARGIN + width / 2);
+    if (middle - width / 2 < *end + LABEL_MARGIN)
+        return;
+    drawing_add_text(drawing, middle, y, label,
+                     (struct text_style){.colour = COLOUR_SOFT, .anchor = ANCHOR_MIDDLE});
+    *end = middle + width / 2;
+}
+
 void axis_draw_x(struct drawing *drawing, const struct plot_frame *frame, const struct axis *axis)
 {
     struct axis_ticks ticks;
+    double label_end = -INFINITY;
     axis_choose_ticks(axis, (size_t)fmax(2, (frame->right - frame->left) / 95), &ticks);
     size_t stride = label_stride(axis, &ticks);
-    struct text_style style = {.colour = COLOUR_SOFT, .anchor = ANCHOR_MIDDLE};
-
     for (size_t i = 0; i < ticks.count; i++) {
         double x = axis_pixel(axis, ticks.values[i]);
         drawing_add_segment(drawing, x, frame->top, x, frame->bottom, (struct paint){.stroke = COLOUR_GRID});
         if (i % stride == 0)
-            drawing_add_text(drawing, x, frame->bottom + 16, ticks.labels[i], style);
+            draw_x_label(drawing, x, frame->bottom + 16, ticks.labels[i], &label_end);
     }
-    style.anchor = ANCHOR_END;
-    drawing_add_text(drawing, frame->right, frame->bottom + 32, ticks.title, style);
+    drawing_add_text(drawing, frame->right, frame->bottom + 32, ticks.title,
+                     (struct text_style){.colour = COLOUR_SOFT, .anchor = ANCHOR_END});
     drawing_add_segment(drawing, frame->left, frame->bottom, frame->right, frame->bottom,
                         (struct paint){.stroke = COLOUR_SOFT});
 }

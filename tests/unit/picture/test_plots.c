@@ -137,6 +137,41 @@ static void test_trend_has_dates_and_gaps(void **state)
     drawing_free(&drawing);
 }
 
+/* Returns true if all horizontal texts are within the drawing. */
+static bool has_texts_inside(const struct drawing *drawing)
+{
+    for (size_t i = 0; i < drawing->shape_count; i++) {
+        const struct shape *s = &drawing->shapes[i];
+        if (s->kind != SHAPE_TEXT || s->style.is_vertical)
+            continue;
+        double width = drawing_text_width(s->text, s->style.size ? s->style.size : 12, s->style.is_bold);
+        double left = s->style.anchor == ANCHOR_START    ? s->x
+                      : s->style.anchor == ANCHOR_MIDDLE ? s->x - width / 2
+                                                         : s->x - width;
+        if (left < 0 || left + width > drawing->width)
+            return false;
+    }
+    return true;
+}
+
+static void test_no_date_is_cut_at_the_edge(void **state)
+{
+    (void)state;
+    for (double span = 60; span < 4e8; span *= 1.07) {
+        const double times[] = {1790000000, 1790000000 + span};
+        const struct plot_value values[] = {around(10, 0.02), around(11, 0.02)};
+        const struct plot_series series = {"make test", times, values, 2};
+        const struct plot_trend trend = {.labels = {.y_name = "energy", .y_unit = "J"},
+                                         .series = &series,
+                                         .series_count = 1,
+                                         .baseline = {NAN, NAN, NAN}};
+        struct drawing drawing;
+        assert_int_equal(plot_trend(&trend, &drawing), JOULE_OK);
+        assert_true(has_texts_inside(&drawing));
+        drawing_free(&drawing);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +180,7 @@ int main(void)
         cmocka_unit_test(test_sweep_marks_the_crossing),
         cmocka_unit_test(test_bars_say_unknown_and_never_zero),
         cmocka_unit_test(test_trend_has_dates_and_gaps),
+        cmocka_unit_test(test_no_date_is_cut_at_the_edge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,25 +2,19 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 __all__ = ["Intensity", "intensity_of"]
 
-DATE = "2023"  # year of the figures, unless a row says otherwise
-SOURCE = "Ember and Energy Institute, by Our World in Data"
-WORLD = ("world", 480.0)  # Ember, Global Electricity Review 2024, for the year 2023
+_TABLE = Path(__file__).with_name("carbon.def").read_text(encoding="utf-8")
 
-# Country code: name and annual mean of 2023 (Iceland: 2022).
-COUNTRIES = {
-    "AUS": ("Australia", 549.0), "AUT": ("Austria", 111.0), "BEL": ("Belgium", 138.0), "BRA": ("Brazil", 98.3),
-    "CAN": ("Canada", 170.0), "CHE": ("Switzerland", 34.8), "CHN": ("China", 582.0), "DEU": ("Germany", 381.0),
-    "DNK": ("Denmark", 152.0), "ESP": ("Spain", 174.0), "FIN": ("Finland", 79.2), "FRA": ("France", 56.0),
-    "GBR": ("United Kingdom", 238.0), "IND": ("India", 713.0), "IRL": ("Ireland", 291.0), "ISL": ("Iceland", 27.7),
-    "ITA": ("Italy", 331.0), "JPN": ("Japan", 485.0), "KOR": ("South Korea", 431.0), "MEX": ("Mexico", 507.0),
-    "NLD": ("Netherlands", 268.0), "NOR": ("Norway", 30.1), "NZL": ("New Zealand", 113.0), "POL": ("Poland", 662.0),
-    "PRT": ("Portugal", 166.0), "SGP": ("Singapore", 471.0), "SWE": ("Sweden", 40.7), "TWN": ("Taiwan", 642.0),
-    "USA": ("United States", 369.0), "ZAF": ("South Africa", 708.0),
-}
+# Country code: name, grams, year. WORLD is (name, grams, year).
+COUNTRIES = {code: (name, float(grams), year) for code, name, year, grams
+             in re.findall(r'^COUNTRY\("\w+", "(\w+)", "([^"]+)", (\d+), ([\d.]+)\)$', _TABLE, re.M)}
+WORLD = next((name, float(grams), year) for name, year, grams
+             in re.findall(r'^WORLD\("([^"]+)", (\d+), ([\d.]+)\)$', _TABLE, re.M))
 
 
 @dataclass(frozen=True)
@@ -43,7 +37,8 @@ def intensity_of(country_code: str | None = None, given: float | None = None) ->
     if code and code not in COUNTRIES and given is None:
         raise ValueError(f"no carbon intensity is known for the country {country_code!r}: give "
                          f"force_carbon_intensity_g_co2e_kwh, or one of {', '.join(COUNTRIES)}")
-    name, grams = COUNTRIES.get(code, WORLD)
+    name, grams, year = COUNTRIES.get(code, WORLD)
     if given is not None:
         return Intensity(given, name if code in COUNTRIES else "", code, "given by the user")
-    return Intensity(grams, name, code, f"annual mean of {DATE}, {SOURCE}")
+    source = "Ember and Energy Institute, by Our World in Data" if code else "Ember"
+    return Intensity(grams, name, code, f"mean of {year}, {source}")

@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING, Iterable
+from typing import TYPE_CHECKING, Iterable, NamedTuple
 
 from .errors import JouleError
 
@@ -19,35 +19,81 @@ __all__ = ["CpuClock", "GpuWatch"]
 PERIOD_S = 0.1  # time between readings of a GPU's utilisation
 KEPT_SAMPLES = 36000  # an hour
 EDGE_NS = 1_000_000  # the sample at the end of a block is taken within this time
+CLOCKS_AGE_NS = 1_000_000  # age of CPU times at an edge; a tenth of their resolution
 
 
-def _machine_ticks() -> tuple[int, int]:
+class _Clocks(NamedTuple):
+    time_ns: float
+    machine: bytes  # begin of /proc/stat; empty: unknown
+    process_seconds: float
+
+
+_UNKNOWN = _Clocks(-math.inf, b"", math.nan)
+_last = _UNKNOWN
+
+
+def _read_clocks() -> _Clocks:
+    """Returns the CPU time of the machine and of the process, at most CLOCKS_AGE_NS old. On a machine with
+    many CPUs, the kernel needs up to a millisecond for /proc/stat."""
+    global _last
+    now = time.monotonic_ns()
+    if now - _last.time_ns > CLOCKS_AGE_NS:
+        _last = _Clocks(now, _read_stat(), sum(os.times()[:4]))
+    return _last
+
+
+def _read_stat() -> bytes:
+    try:
+        file = os.open("/proc/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(file, 256)
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
+
+
+def _forget_clocks() -> None:
+    """A child after fork has another CPU time."""
+    global _last
+    _last = _UNKNOWN
+
+
+os.register_at_fork(after_in_child=_forget_clocks)
+
+
+def _ticks(stat: bytes) -> tuple[int, int]:
     """Returns (busy, all) clock ticks of all CPUs since boot; (0, 0) if they are unknown."""
     try:
-        with open("/proc/stat", "rb") as file:
-            ticks = [int(word) for word in file.readline().split()[1:9]]
-    except (OSError, ValueError):
+        ticks = [int(word) for word in stat.split(b"\n", 1)[0].split()[1:9]]
+    except ValueError:
         return 0, 0
     return sum(ticks) - sum(ticks[3:5]), sum(ticks)  # idle and waiting for input or output are not busy
 
 
 class CpuClock:
-    """CPU time of the machine and of this process between begin() and end()."""
+    """CPU time of the machine and of this process between begin() and end(), in clock ticks of 10 ms."""
 
     def __init__(self) -> None:
-        self.utilisation = math.nan
-        self.process_seconds = math.nan
-        self._machine = (0, 0)
-        self._process = 0.0
+        self._begin = self._end = _UNKNOWN
 
     def begin(self) -> None:
-        self._machine, self._process = _machine_ticks(), sum(os.times()[:4])
+        self._begin, self._end = _read_clocks(), _UNKNOWN
 
     def end(self) -> None:
-        self.process_seconds = sum(os.times()[:4]) - self._process
-        busy, passed = (after - before for after, before in zip(_machine_ticks(), self._machine))
+        self._end = _read_clocks()
+
+    @property
+    def process_seconds(self) -> float:
+        return self._end.process_seconds - self._begin.process_seconds
+
+    @property
+    def utilisation(self) -> float:
+        busy, passed = (after - before for after, before in zip(_ticks(self._end.machine), _ticks(self._begin.machine)))
         # With 100 ticks a second, a shorter time has no useful share. The process itself still has one.
-        self.utilisation = min(1.0, busy / passed) if passed > 0 else math.nan
+        return min(1.0, busy / passed) if passed > 0 else math.nan
 
 
 class GpuWatch:
