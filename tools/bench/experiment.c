@@ -27,11 +27,10 @@
 /* Chooses the energy that decides, from the first run. */
 static void choose_basis(struct experiment *e, const struct run *run)
 {
-    bool is_modelled = e->runner.measurement.runs[e->runner.measurement.run_count - 1].is_modelled;
     if (e->is_basis_known)
         return;
     e->is_basis_known = true;
-    if (is_modelled)
+    if (run->is_modelled)
         e->basis = isnan(run->command_joules) ? BASIS_UNKNOWN : BASIS_COMMAND;
     else if (!isnan(run->net_joules))
         e->basis = BASIS_NET;
@@ -50,9 +49,9 @@ static void cool_down(struct experiment *e)
         runner_pause(&e->runner, fmin(limit_s, FIXED_PAUSE_S));
         return;
     }
-    int64_t until_ns = clock_now_ns() + (int64_t)(limit_s * 1e9);
+    int64_t until_ns = runner_now_ns() + (int64_t)(limit_s * 1e9);
     while (runner_temperature(&e->runner) > e->start_celsius + BAND_CELSIUS && !e->runner.interrupted_by) {
-        if (clock_now_ns() > until_ns) {
+        if (runner_now_ns() > until_ns) {
             e->hot_starts++;
             break;
         }
@@ -164,7 +163,7 @@ static bool is_warm(struct experiment *e, const struct variant *v, int64_t begin
 {
     const struct settings *s = e->settings;
     size_t done = v->runs.count;
-    double time_s = clock_seconds(clock_now_ns() - begin_ns);
+    double time_s = clock_seconds(runner_now_ns() - begin_ns);
     if (s->warm_up_s > 0)
         return time_s >= s->warm_up_s || done >= MAX_WARM_UPS;
     if (s->warm_ups != WARM_UP_AUTOMATIC)
@@ -179,7 +178,7 @@ static bool is_warm(struct experiment *e, const struct variant *v, int64_t begin
 static bool warm_up(struct experiment *e)
 {
     for (size_t i = 0; i < e->count; i++) {
-        int64_t begin_ns = clock_now_ns();
+        int64_t begin_ns = runner_now_ns();
         while (!is_warm(e, &e->variants[i], begin_ns))
             if (!run_variant(e, &e->variants[i], true))
                 return false;
@@ -270,10 +269,10 @@ static bool run_blocks(struct experiment *e)
     struct generator generator = {.state = e->settings->seed};
     size_t *order = calloc(e->count, sizeof *order);
     e->start_celsius = runner_temperature(&e->runner);
-    e->begin_ns = clock_now_ns();
+    e->begin_ns = runner_now_ns();
     bool goes_on = order != NULL;
     while (goes_on && e->block_count < (e->planned_blocks = (unsigned)plan_blocks(e))) {
-        double time_s = clock_seconds(clock_now_ns() - e->begin_ns);
+        double time_s = clock_seconds(runner_now_ns() - e->begin_ns);
         e->is_out_of_time = e->settings->max_s > 0 && time_s >= e->settings->max_s;
         if (e->is_out_of_time)
             break;

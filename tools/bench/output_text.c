@@ -317,8 +317,8 @@ void print_text(const void *context, struct text *out)
     if (r->comparison_count)
         text_printf(
             out,
-            "Verdicts are corrected for %zu tests (Holm); each is wrong with at most 5 %% probability "
-            "in all.\n",
+            "Verdicts are corrected for %zu tests: if nothing differs, the probability that one or more say "
+            "otherwise is about 5 %%.\n",
             r->comparison_count * METRICS);
     for (size_t i = 0; i < e->settings->fail_count; i++)
         text_printf(out, "%s: '%s'\n", r->fails[i] ? "fails" : "not shown", e->settings->fail_texts[i]);

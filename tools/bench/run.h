@@ -34,6 +34,7 @@ struct run {
     double work;                 /* amount of work; NaN: not given */
     int exit_code;
     joule_class cls;        /* of the energy that decides */
+    bool is_modelled;       /* no sensor measured machine_joules; not stored */
     size_t remaining_count; /* processes that the command left running; their later energy is missing */
 };
 

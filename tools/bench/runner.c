@@ -181,6 +181,7 @@ static void set_energy(const struct measurement *m, struct run *run)
     run->own_sd = isnan(decisive->value) ? NAN : sqrt(decisive->variance);
     run->common_sd = common_sd(decisive);
     run->coverage = last->coverage;
+    run->is_modelled = last->is_modelled;
     run->cls = isnan(decisive->value) ? JOULE_CLASS_NONE : decisive->cls;
 }
 
@@ -255,6 +256,11 @@ int runner_do(struct runner *runner, const char *text)
     attribute_free(group);
     free(words);
     return code;
+}
+
+int64_t runner_now_ns(void)
+{
+    return clock_now_ns();
 }
 
 void runner_pause(struct runner *runner, double seconds)
