@@ -55,8 +55,6 @@ struct state {
 
 static void sample_devices(joule_meter *meter, struct state *state)
 {
-    const uint32_t bad = JOULE_CLOCKS_POWER | JOULE_CLOCKS_TEMPERATURE | JOULE_CLOCKS_HOT_HARDWARE |
-                         JOULE_CLOCKS_SLOWDOWN | JOULE_CLOCKS_POWER_BRAKE;
     state->next_ns = clock_now_ns() + STATE_PERIOD_NS;
     size_t count = joule_device_count(meter);
     for (size_t i = 0; i < count; i++) {
@@ -67,8 +65,9 @@ static void sample_devices(joule_meter *meter, struct state *state)
             state->gpu_busy_sum += device.busy;
             state->gpu_count++;
         }
-        if (device.clock_reasons != JOULE_CLOCKS_UNKNOWN && state->throttled <= 0)
-            state->throttled = (device.clock_reasons & bad) != 0;
+        if (device.clock_reasons != JOULE_CLOCKS_UNKNOWN)
+            state->throttled =
+                (state->throttled < 0 ? 0 : state->throttled) | (int)(device.clock_reasons & RUN_THROTTLED);
     }
 }
 

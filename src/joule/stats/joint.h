@@ -1,8 +1,9 @@
 /* joule/stats/joint.h - the p-value of the smallest of several dependent p-values.
  *
- * The tests are t tests of the same runs. Their statistics are combinations of two normal means, such as the mean logarithms of energy and time. In coordinates in which the two means are
- * independent with equal variance, each statistic belongs to a direction. The cosine of the angle between
- * two directions is the correlation of their statistics.
+ * The tests are t tests of the same runs. Their statistics are combinations of two normal means, such as the
+ * mean logarithms of energy and time. In coordinates in which the two means are independent with equal
+ * variance, each statistic belongs to a direction. The cosine of the angle between two directions is the
+ * correlation of their statistics.
  */
 #ifndef JOULE_STATS_JOINT_H
 #define JOULE_STATS_JOINT_H

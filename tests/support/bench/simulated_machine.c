@@ -88,8 +88,11 @@ joule_status runner_run(struct runner *runner, char **argv, struct run *out_run,
     (void)out_error;
     double watts, seconds;
     draw(argv[0], &watts, &seconds);
+    if (simulated.run_count < SIMULATED_STARTS)
+        simulated.start_celsius[simulated.run_count] = simulated.celsius;
+    if (++simulated.run_count == simulated.odd_run)
+        seconds *= 3;
     pass(seconds, watts);
-    simulated.run_count++;
     *out_run = (struct run){
         .machine_joules = simulated.is_modelled ? NAN : watts * seconds,
         .net_joules = simulated.is_modelled ? NAN : (watts - simulated.idle_watts) * seconds,
@@ -99,13 +102,17 @@ joule_status runner_run(struct runner *runner, char **argv, struct run *out_run,
         .cpu_busy = 0.5,
         .gpu_busy = simulated.gpu_busy,
         .temperature_celsius = simulated.celsius,
-        .throttled = !(simulated.throttle_celsius > 0) ? -1 : simulated.celsius > simulated.throttle_celsius,
+        .throttled = !(simulated.throttle_celsius > 0)                ? -1
+                     : simulated.celsius > simulated.throttle_celsius ? (int)JOULE_CLOCKS_TEMPERATURE
+                                                                      : 0,
         .work = NAN,
         .exit_code = happens(simulated.fail_chance),
         .cls = simulated.is_modelled ? JOULE_CLASS_MODELLED : JOULE_CLASS_MEASURED,
         .is_modelled = simulated.is_modelled,
         .rejected = happens(simulated.stop_chance) ? "stopped" : NULL,
     };
+    if (happens(simulated.lost_chance))
+        out_run->machine_joules = out_run->net_joules = out_run->command_joules = NAN;
     return JOULE_OK;
 }
 

@@ -10,6 +10,8 @@
 #include "experiment.h"
 #include "summary.h"
 
+#define SIMULATED_STARTS 500
+
 struct simulated_machine {
     struct generator generator;
     double watts, seconds;     /* of a run at ambient temperature, medians */
@@ -25,13 +27,16 @@ struct simulated_machine {
     double thermal_s;          /* time constant of the temperature; at least 1e-9 */
     double leakage_per_kelvin; /* relative rise of power */
     double gpu_busy;           /* NaN: unknown */
-    double throttle_celsius;   /* a run that ends above it reports reduced clocks; 0: none does */
+    double throttle_celsius;   /* a run that ends above it reports clocks reduced for heat; 0: unknown */
     double fail_chance;        /* of an exit status 1 */
     double stop_chance;        /* of a run that was stopped meanwhile, which rejects it */
+    double lost_chance;        /* of a run whose energy is unknown */
+    size_t odd_run;            /* number of a run, from 1, that takes three times as long; 0: none does */
     /* state */
     double drift, celsius;
     int64_t now_ns;
     size_t run_count, pause_count;
+    double start_celsius[SIMULATED_STARTS]; /* temperatures at the starts of the first runs */
 };
 
 /* The machine on which commands run. Assign all members of a new one before an experiment. */
