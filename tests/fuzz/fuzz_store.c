@@ -100,7 +100,7 @@ static bool keep(const struct stored_benchmark *benchmark, void *context)
                                   &kept->labels, &kept->work_unit};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (*texts[i])
-            require((*texts[i] = arena_copy(&h->arena, *texts[i], strlen(*texts[i]))) != NULL);
+            require((*texts[i] = store_copy_text(&h->arena, *texts[i])) != NULL);
     return h->count < MAX_BENCHMARKS;
 }
 

@@ -169,7 +169,19 @@ class History(bench_support.BenchTest):
         self.assertEqual([found[key] for key in ("joules", "joules_low", "watts", "date", "runs")], [None, None, None, None, 0])
         self.assertEqual({run["seconds"] for run in found["each_run"]}, {None})
         self.assertEqual({run["machine_joules"] for run in found["each_run"]}, {None})
+        self.assertEqual(found["command"], "")
+        self.assertEqual({run["rejected"] for run in found["each_run"]}, {"?"})
         self.joule("compare", "-r", "3", "--baseline", "one", "true")
+
+    def test_control_characters_of_stored_texts_are_not_printed(self):
+        self.joule("bench", "-r", "3", "--name", "one", "--", "true")
+        with sqlite3.connect(self.database) as database:
+            database.execute("UPDATE benchmarks SET name=?, machine=?", ("one\x1b]0;x\x07\u009b", "\x1b[2J"))
+        for words in (["list"], ["show", "1"], ["--csv"], ["--json"]):
+            text = self.joule("history", *words).stdout
+            self.assertNotIn("\x1b", text)
+            self.assertNotIn("\\u001b", text)
+            self.assertIn("one?]0;x???", text)
 
     def test_wrong_usage_is_explained(self):
         for words in (("show", "x"), ("show",), ("trend",), ("forget", "-1"), ("burn",), ("--json", "--csv")):
