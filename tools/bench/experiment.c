@@ -154,7 +154,7 @@ static enum steadiness judge_series(const double *values, size_t count, double t
 {
     struct drift drift = drift_fit_independent(values, count, BENCH_LEVEL);
     enum steadiness state = drift_judge(&drift, is_relative ? tolerance * fabs(drift.mean) : tolerance);
-    /* A certain drift goes on, although it may be smaller than the tolerance. */
+    /* A certain drift counts, although it may be smaller than the tolerance. */
     return state == STEADINESS_UNKNOWN && (drift.low > 0 || drift.high < 0) ? STEADINESS_DRIFTS : state;
 }
 

@@ -41,8 +41,6 @@ const char *store_default_path(struct arena *arena);
  * ABSENT, DENIED, or INVALID for a file that is not such a database. `path` must outlive the store. */
 joule_status store_open(struct store *store, const char *path, bool creates, joule_error *out_error);
 void store_close(struct store *store);
-/* Sets the error of the last failed call of SQLite: "cannot WHAT FILE: REASON". */
-joule_status store_fail(const struct store *store, const char *what, joule_error *out_error);
 
 /* Stores a run and the summary in one transaction. The first call, with id 0, adds the benchmark and sets its
  * id. */
