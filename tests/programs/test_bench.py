@@ -58,6 +58,31 @@ class Bench(bench_support.BenchTest):
         for word in ("sometimes", "-3s", "0", ""):
             self.joule("bench", "--idle", word, "--", "true", code=2)
 
+    def test_net_energy_is_gross_energy_without_idle_power_times_time(self):
+        with Machine(WATTS) as machine:
+            found = self.results("bench", "--root", machine.root, "--idle", "1s", "-r", "5", "--warmup", "1", "--", "sleep", "0.2")
+        self.assertEqual(found["basis"], "net")
+        self.assertAlmostEqual(found["idle_watts"], WATTS, delta=0.1 * WATTS)
+        for run in found["commands"][0]["runs"]:
+            net = run["machine_joules"] - found["idle_watts"] * run["seconds"]
+            self.assertAlmostEqual(run["net_joules"], net, delta=1e-4 * run["machine_joules"])
+
+    def test_gpus_are_reported_with_power_use_temperature_and_reduced_clocks(self):
+        library = os.path.join(run_support.BUILD, "tests/fakes/nvml/580/libnvidia-ml.so.1")
+        environment = dict(os.environ, JOULE_NVML_LIB=library, JOULE_FAKE_NVML="boards=2; duty=1; celsius=61")
+        words = [JOULE, "bench", "--no-store", "--sources", "nvml", "-r", "3", "--warmup", "1", "--json", "-", "--", "sleep", "0.4"]
+        done = subprocess.run(words, capture_output=True, text=True, env=environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertIn("nvml", found["sources"])
+        self.assertEqual(found["start_temperature_celsius"], 61)
+        for run in found["commands"][0]["runs"]:
+            self.assertGreater(run["watts"], 0)
+            self.assertTrue(0 < run["gpu_busy"] <= 1, run)
+            self.assertEqual(run["temperature_celsius"], 61)
+            self.assertEqual((run["throttled"], run["throttle_reasons"]), (True, ["power limit"]))
+        schema_check.validator("bench").validate(found)
+
     def test_output_agrees_with_the_schema(self):
         validator = schema_check.validator("bench")
         found = self.results("bench", "-r", "3", "--warmup", "none", "--carbon", "DE", "--price", "0.3", "--work",

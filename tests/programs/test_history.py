@@ -17,7 +17,7 @@ import run_support
 import schema_check
 from run_support import JOULE
 
-MOMENTS = 50 if os.environ.get("JOULE_TEST_FULL") else 5
+MOMENTS = 50
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -60,6 +60,22 @@ class History(bench_support.BenchTest):
                                      stdout=subprocess.DEVNULL) for _ in range(2)]
         self.assertEqual([program.wait() for program in programs], [0, 0])
         self.assertEqual(self.run_total(), 60)
+
+    def test_a_killed_writer_takes_no_run_of_another_with_it(self):
+        log = os.path.join(self.folder.name, "log")
+        killed, other = [subprocess.Popen([JOULE, "bench", "--db", self.database, "--warmup", "none", "-r", str(count),
+                                           "--name", name, "--", "sh", "-c", f"echo {name} >>{log}"],
+                                          stdout=subprocess.DEVNULL) for name, count in (("killed", 5000), ("other", 30))]
+        run_support.wait_until(lambda: all(run_support.read_file(log).split().count(name) > 4 for name in ("killed", "other")),
+                               "runs of both")
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        started = run_support.read_file(log).split().count("killed")
+        self.assertEqual(other.wait(), 0)
+        stored = {b["name"]: b["runs"] for b in self.history()}
+        self.assertEqual(stored["other"], 30)
+        self.assertGreaterEqual(stored["killed"], started - 1)
+        self.check_database()
 
     def run_total(self):
         with sqlite3.connect(self.database) as database:
@@ -137,6 +153,83 @@ class History(bench_support.BenchTest):
         with sqlite3.connect(self.database) as database:
             database.execute("PRAGMA user_version=99")
         self.assertIn("newer version", self.joule("history", code=125).stderr)
+
+    def stored_bytes(self):
+        with open(self.database, "rb") as file:
+            return file.read()
+
+    def check_refusal(self, text=""):
+        """Checks that reading ends with a message or with results, and changes nothing in the file."""
+        before = self.stored_bytes()
+        for words in (["list"], ["show", "1"], ["trend", "one"], ["list", "--json"], ["show", "1", "--csv"]):
+            done = subprocess.run([JOULE, "history", "--db", self.database, *words], capture_output=True, timeout=60)
+            error = done.stderr.decode(errors="replace")
+            self.assertIn(done.returncode, (125,) if text else (0, 1, 125), (words, error))
+            self.assertEqual(done.returncode == 125, "cannot" in error, (words, error))
+            self.assertIn(text, error)
+            if done.returncode == 0 and "--json" in words:
+                json.loads(done.stdout)
+        if text:
+            self.assertIn(text, self.joule("bench", "-r", "2", "--", "true", code=125).stderr)
+        self.assertEqual(self.stored_bytes(), before)
+
+    def test_damaged_databases_are_refused_or_read_and_never_changed(self):
+        self.joule("bench", "-r", "40", "--name", "one", "--", "true")
+        sound = self.stored_bytes()
+        order = random.Random(22)
+        for size in (0, 1, 99, 100, 4095, 4096, 8192, len(sound) - 1):
+            with open(self.database, "wb") as file:
+                file.write(sound[:size])
+            if size:
+                self.check_refusal()
+        for _ in range(40):
+            damaged = bytearray(sound)
+            begin = order.randrange(len(sound))
+            for i in range(begin, min(len(sound), begin + order.choice((1, 8, 500)))):
+                damaged[i] = order.randrange(256)
+            with open(self.database, "wb") as file:
+                file.write(damaged)
+            self.check_refusal()
+
+    def test_views_triggers_and_other_tables_are_refused(self):
+        endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+        self.joule("bench", "-r", "2", "--name", "one", "--", "true")
+        sound = self.stored_bytes()
+        for script in (f"ALTER TABLE benchmarks RENAME TO hidden; CREATE VIEW benchmarks AS {endless} SELECT *, i FROM n",
+                       "CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM runs; END",
+                       "DROP TABLE runs", "ALTER TABLE benchmarks RENAME TO other", "ALTER TABLE runs ADD COLUMN x",
+                       "PRAGMA user_version=-3"):
+            with sqlite3.connect(self.database) as database:
+                database.executescript(script)
+            self.check_refusal("it is not a database of joule")
+            with open(self.database, "wb") as file:
+                file.write(sound)
+
+    def test_values_of_a_wrong_kind_are_unknown(self):
+        self.joule("bench", "-r", "3", "--name", "one", "--", "true")
+        with sqlite3.connect(self.database) as database:
+            database.execute("UPDATE benchmarks SET joules='much', joules_low=9e999, watts=x'00ff', run_count=-5, basis=99,"
+                             " date=NULL, machine=CAST(x'fffe80' AS TEXT), labels='{', command=x'0041'")
+            database.execute("UPDATE runs SET seconds='long', machine_joules=-9e999, throttled=1e300, class=77, block=-1,"
+                             " rejected=CAST(x'80' AS TEXT), coverage='0'")
+        self.check_refusal()
+        found = self.history("show", "1")[0]
+        self.assertEqual([found[key] for key in ("joules", "joules_low", "watts", "date", "runs")], [None, None, None, None, 0])
+        self.assertEqual({run["seconds"] for run in found["each_run"]}, {None})
+        self.assertEqual({run["machine_joules"] for run in found["each_run"]}, {None})
+        self.assertEqual(found["command"], "")
+        self.assertEqual({run["rejected"] for run in found["each_run"]}, {"?"})
+        self.joule("compare", "-r", "3", "--baseline", "one", "true")
+
+    def test_control_characters_of_stored_texts_are_not_printed(self):
+        self.joule("bench", "-r", "3", "--name", "one", "--", "true")
+        with sqlite3.connect(self.database) as database:
+            database.execute("UPDATE benchmarks SET name=?, machine=?", ("one\x1b]0;x\x07\u009b", "\x1b[2J"))
+        for words in (["list"], ["show", "1"], ["--csv"], ["--json"]):
+            text = self.joule("history", *words).stdout
+            self.assertNotIn("\x1b", text)
+            self.assertNotIn("\\u001b", text)
+            self.assertIn("one?]0;x???", text)
 
     def test_wrong_usage_is_explained(self):
         for words in (("show", "x"), ("show",), ("trend",), ("forget", "-1"), ("burn",), ("--json", "--csv")):

@@ -15,9 +15,11 @@
 #include "progress.h"
 #include "summary.h"
 
-#define AUTO_WARM_UPS    10   /* most automatic warm-up runs of a command */
-#define AUTO_WARM_UP_S   5    /* time after which a command is warm, also if its power is not steady */
-#define STEADY_TOLERANCE 0.02 /* relative change of power during the warm-up */
+#define AUTO_WARM_UPS    10   /* automatic warm-up ends after so many runs of a command ... */
+#define AUTO_WARM_UP_S   5    /* ... or so much time, if it is not known whether power still changes */
+#define LONG_WARM_UPS    100  /* while power or temperature certainly change, it may last ... */
+#define LONG_WARM_UP_S   60   /* ... so long */
+#define STEADY_TOLERANCE 0.02 /* relative change of power at the end of the warm-up */
 #define BAND_CELSIUS     1.0  /* runs begin at most this much above the start temperature */
 #define COOL_SLEEP_S     0.25
 #define FIXED_PAUSE_S    1 /* cool-down without a readable temperature, at most */
@@ -27,11 +29,10 @@
 /* Chooses the energy that decides, from the first run. */
 static void choose_basis(struct experiment *e, const struct run *run)
 {
-    bool is_modelled = e->runner.measurement.runs[e->runner.measurement.run_count - 1].is_modelled;
     if (e->is_basis_known)
         return;
     e->is_basis_known = true;
-    if (is_modelled)
+    if (run->is_modelled)
         e->basis = isnan(run->command_joules) ? BASIS_UNKNOWN : BASIS_COMMAND;
     else if (!isnan(run->net_joules))
         e->basis = BASIS_NET;
@@ -44,15 +45,15 @@ static void choose_basis(struct experiment *e, const struct run *run)
 static void cool_down(struct experiment *e)
 {
     double limit_s = e->settings->cool_down_s;
-    if (!(limit_s > 0) || e->block_count == 0)
+    if (!(limit_s > 0) || !e->has_begun)
         return;
     if (isnan(e->start_celsius)) {
         runner_pause(&e->runner, fmin(limit_s, FIXED_PAUSE_S));
         return;
     }
-    int64_t until_ns = clock_now_ns() + (int64_t)(limit_s * 1e9);
+    int64_t until_ns = runner_now_ns() + (int64_t)(limit_s * 1e9);
     while (runner_temperature(&e->runner) > e->start_celsius + BAND_CELSIUS && !e->runner.interrupted_by) {
-        if (clock_now_ns() > until_ns) {
+        if (runner_now_ns() > until_ns) {
             e->hot_starts++;
             break;
         }
@@ -121,6 +122,7 @@ static bool run_variant(struct experiment *e, struct variant *v, bool is_warm_up
     joule_error error;
     if (!is_warm_up)
         cool_down(e);
+    e->has_begun = e->has_begun || !is_warm_up;
     if (!do_unmeasured(e, "prepare", e->settings->prepare) || e->runner.interrupted_by)
         return false;
     if (runner_run(&e->runner, v->argv, &run, &error) != JOULE_OK) {
@@ -150,43 +152,71 @@ static bool run_variant(struct experiment *e, struct variant *v, bool is_warm_up
 
 /* --- warm-up -------------------------------------------------------------------------------------------- */
 
-/* Returns true if the power of the warm-up runs does not drift. */
-static bool is_steady(const struct experiment *e, const struct variant *v)
+/* Judges the last values of warm-up runs. tolerance: in the unit of the values, or relative. */
+static enum steadiness judge_series(const double *values, size_t count, double tolerance, bool is_relative)
 {
-    double watts[AUTO_WARM_UPS];
-    size_t count = 0;
-    for (size_t i = 0; i < v->runs.count && count < AUTO_WARM_UPS; i++)
-        watts[count++] = run_metric(&v->runs.items[i], e->basis, METRIC_POWER);
-    struct drift drift = drift_fit(watts, count, BENCH_LEVEL);
-    return drift_judge(&drift, STEADY_TOLERANCE * fabs(drift.mean)) == STEADINESS_STEADY;
+    struct drift drift = drift_fit_independent(values, count, BENCH_LEVEL);
+    enum steadiness state = drift_judge(&drift, is_relative ? tolerance * fabs(drift.mean) : tolerance);
+    /* A certain drift counts, although it may be smaller than the tolerance. */
+    return state == STEADINESS_UNKNOWN && (drift.low > 0 || drift.high < 0) ? STEADINESS_DRIFTS : state;
+}
+
+/* Judges whether power and temperature change during the last half of the warm-up runs, or during the last
+ * STEADY_MIN_VALUES if these are more. A temperature that cannot be read does not count. */
+static enum steadiness judge_warm_up(const struct experiment *e, const struct variant *v)
+{
+    double watts[LONG_WARM_UPS] = {0}, celsius[LONG_WARM_UPS] = {0};
+    const struct run_list *runs = &v->runs;
+    size_t window = runs->count / 2 > STEADY_MIN_VALUES ? runs->count / 2 : STEADY_MIN_VALUES;
+    window = window < LONG_WARM_UPS ? window : LONG_WARM_UPS;
+    size_t first = runs->count > window ? runs->count - window : 0, count = runs->count - first;
+    for (size_t i = 0; i < count; i++) {
+        watts[i] = run_metric(&runs->items[first + i], e->basis, METRIC_POWER);
+        celsius[i] = runs->items[first + i].temperature_celsius;
+    }
+    enum steadiness of_power = judge_series(watts, count, STEADY_TOLERANCE, true);
+    if (count == 0 || isnan(celsius[count - 1]))
+        return of_power;
+    enum steadiness of_heat = judge_series(celsius, count, BAND_CELSIUS, false);
+    /* Long runs are few, but two of them show whether the machine still heats up. */
+    bool heats = count > 1 && fabs(celsius[count - 1] - celsius[count - 2]) > BAND_CELSIUS;
+    if (of_power == STEADINESS_DRIFTS || of_heat == STEADINESS_DRIFTS || heats)
+        return STEADINESS_DRIFTS;
+    return of_power == STEADINESS_STEADY ? of_heat : of_power;
 }
 
 /* Returns true if the variant needs no further warm-up run. Modelled energy depends on CPU time only, so one
  * run, which fills caches, is enough. */
-static bool is_warm(struct experiment *e, const struct variant *v, int64_t begin_ns)
+static bool is_warm(const struct experiment *e, const struct variant *v, int64_t begin_ns)
 {
     const struct settings *s = e->settings;
     size_t done = v->runs.count;
-    double time_s = clock_seconds(clock_now_ns() - begin_ns);
+    double time_s = clock_seconds(runner_now_ns() - begin_ns);
     if (s->warm_up_s > 0)
         return time_s >= s->warm_up_s || done >= MAX_WARM_UPS;
     if (s->warm_ups != WARM_UP_AUTOMATIC)
         return done >= s->warm_ups;
     if (done == 0)
         return false;
-    e->is_steady = is_steady(e, v);
-    return e->basis == BASIS_COMMAND || e->basis == BASIS_UNKNOWN || done >= AUTO_WARM_UPS ||
-           time_s >= AUTO_WARM_UP_S || e->is_steady;
+    if (e->basis == BASIS_COMMAND || e->basis == BASIS_UNKNOWN)
+        return true;
+    enum steadiness state = judge_warm_up(e, v);
+    if (state == STEADINESS_DRIFTS)
+        return done >= LONG_WARM_UPS || time_s >= LONG_WARM_UP_S;
+    return state == STEADINESS_STEADY || done >= AUTO_WARM_UPS || time_s >= AUTO_WARM_UP_S;
 }
 
 static bool warm_up(struct experiment *e)
 {
+    bool is_steady = true;
     for (size_t i = 0; i < e->count; i++) {
-        int64_t begin_ns = clock_now_ns();
+        int64_t begin_ns = runner_now_ns();
         while (!is_warm(e, &e->variants[i], begin_ns))
             if (!run_variant(e, &e->variants[i], true))
                 return false;
+        is_steady = is_steady && judge_warm_up(e, &e->variants[i]) == STEADINESS_STEADY;
     }
+    e->is_steady = is_steady;
     return true;
 }
 
@@ -273,10 +303,10 @@ static bool run_blocks(struct experiment *e)
     struct generator generator = {.state = e->settings->seed};
     size_t *order = calloc(e->count, sizeof *order);
     e->start_celsius = runner_temperature(&e->runner);
-    e->begin_ns = clock_now_ns();
+    e->begin_ns = runner_now_ns();
     bool goes_on = order != NULL;
     while (goes_on && e->block_count < (e->planned_blocks = (unsigned)plan_blocks(e))) {
-        double time_s = clock_seconds(clock_now_ns() - e->begin_ns);
+        double time_s = clock_seconds(runner_now_ns() - e->begin_ns);
         e->is_out_of_time = e->settings->max_s > 0 && time_s >= e->settings->max_s;
         if (e->is_out_of_time)
             break;

@@ -39,7 +39,8 @@ struct experiment {
     joule_class cls;
     unsigned block_count;
     unsigned planned_blocks;
-    bool is_steady;  /* power was steady at the end of the warm-up */
+    bool is_steady;  /* power, and temperature if it is readable, were steady at the end of the warm-up */
+    bool has_begun;  /* the first run that counts has begun */
     bool has_target; /* the target interval was reached */
     bool is_out_of_time;
     double start_celsius; /* temperature before the first run that counts; NaN: not readable */

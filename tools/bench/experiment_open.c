@@ -170,7 +170,7 @@ static bool take_baseline(const struct stored_benchmark *benchmark, void *contex
                                  benchmark->date, benchmark->sources, benchmark->cls};
     const char *copies[6];
     for (size_t i = 0; i < 6; i++)
-        copies[i] = texts[i] ? arena_copy(&e->arena, texts[i], strlen(texts[i])) : "";
+        copies[i] = texts[i] ? store_copy_text(&e->arena, texts[i]) : "";
     e->baseline_info = *benchmark;
     e->baseline_info.name = copies[0];
     e->baseline_info.host = copies[1];

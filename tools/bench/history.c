@@ -46,8 +46,7 @@ static bool keep(const struct stored_benchmark *benchmark, void *context)
     if (h->is_out_of_memory)
         return false;
     for (size_t i = 0; i < 10; i++)
-        if (texts[i])
-            copies[i] = arena_copy(&h->arena, texts[i], strlen(texts[i]));
+        copies[i] = store_copy_text(&h->arena, texts[i]);
     struct stored_benchmark *kept = &h->items[h->count++];
     *kept = *benchmark;
     kept->kind = copies[0];

@@ -76,7 +76,8 @@ void history_print_csv(const void *context, struct text *out)
         text_printf(out, "%s,%zu,%zu,", basis_name(b->basis), b->run_count, b->rejected_count);
         for (size_t j = 0; j < sizeof numbers / sizeof numbers[0]; j++)
             csv_number(out, numbers[j]);
-        text_printf(out, "%s\r\n", b->work_unit ? b->work_unit : "");
+        csv_last_text(out, b->work_unit);
+        text_add(out, "\r\n");
     }
 }
 

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 #include "output.h"
+#include "run_output.h"
 
 #define SHORT_RUN_ERROR 0.05 /* independent error of a sensor above which runs are too short */
 #define BUSY_WARNING    0.10 /* share of all CPUs that other programs may use */
@@ -78,8 +79,11 @@ static void add_state(struct text *out, const struct variant *v)
 {
     double celsius = run_list_mean(&v->runs, offsetof(struct run, temperature_celsius));
     size_t throttled = 0;
-    for (size_t i = 0; i < v->runs.count; i++)
-        throttled += v->runs.items[i].throttled == 1;
+    int reasons = 0;
+    for (size_t i = 0; i < v->runs.count; i++) {
+        throttled += v->runs.items[i].throttled > 0;
+        reasons |= v->runs.items[i].throttled > 0 ? v->runs.items[i].throttled : 0;
+    }
     add_share(out, "  CPUs busy", run_list_mean(&v->runs, offsetof(struct run, cpu_busy)));
     add_share(out, ", by other programs", run_list_mean(&v->runs, offsetof(struct run, other_busy)));
     add_share(out, ", GPUs busy", run_list_mean(&v->runs, offsetof(struct run, gpu_busy)));
@@ -87,8 +91,11 @@ static void add_state(struct text *out, const struct variant *v)
         text_add(out, ", temperature unknown");
     else
         text_printf(out, ", %.1f C", celsius);
-    if (throttled)
-        text_printf(out, ", clocks reduced in %zu runs", throttled);
+    if (throttled) {
+        text_printf(out, ", clocks reduced in %zu runs (", throttled);
+        run_add_reasons(out, reasons);
+        text_add(out, ")");
+    }
     text_add(out, "\n");
 }
 
@@ -250,7 +257,9 @@ static void add_heading(struct text *out, const struct results *r)
                     (unsigned long long)e->settings->seed);
     size_t warm_ups = summary_warm_up_count(&e->variants[0]);
     text_printf(out, " after %zu warm-up %s%s", warm_ups, warm_ups == 1 ? "run" : "runs",
-                e->is_steady ? ", power steady" : "");
+                !e->is_steady             ? ""
+                : isnan(e->start_celsius) ? ", power steady"
+                                          : ", power and temperature steady");
     if (r->is_interrupted)
         text_add(out, "; interrupted");
     else if (e->is_out_of_time)
@@ -323,8 +332,8 @@ void print_text(const void *context, struct text *out)
     if (r->comparison_count)
         text_printf(
             out,
-            "Verdicts are corrected for %zu tests (Holm); each is wrong with at most 5 %% probability "
-            "in all.\n",
+            "Verdicts are corrected for %zu tests: if nothing differs, the probability that one or more say "
+            "otherwise is about 5 %%.\n",
             r->comparison_count * METRICS);
     for (size_t i = 0; i < e->settings->fail_count; i++)
         text_printf(out, "%s: '%s'\n", r->fails[i] ? "fails" : "not shown", e->settings->fail_texts[i]);

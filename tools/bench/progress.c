@@ -32,7 +32,7 @@ void progress_show(const struct experiment *e, const struct variant *variant)
         double width = interval_relative_half_width(&energy);
         if (!isnan(width))
             text_printf(&out, " +-%.1f %%", 100 * width);
-        double time_s = clock_seconds(clock_now_ns() - e->begin_ns);
+        double time_s = clock_seconds(runner_now_ns() - e->begin_ns);
         if (e->block_count > 0 && e->planned_blocks > e->block_count)
             text_printf(&out, ", about %.0f s left",
                         time_s / e->block_count * (e->planned_blocks - e->block_count));

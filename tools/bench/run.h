@@ -2,6 +2,7 @@
 #ifndef BENCH_RUN_H
 #define BENCH_RUN_H
 
+#include <joule/devices.h>
 #include <joule/quantity.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +18,11 @@ enum basis {
 /* Returns "unknown", "gross", "net" or "command"; static storage. */
 const char *basis_name(enum basis basis);
 
+/* Reasons of reduced clocks that make a run slower: heat or power. */
+#define RUN_THROTTLED                                                                                        \
+    (JOULE_CLOCKS_POWER | JOULE_CLOCKS_TEMPERATURE | JOULE_CLOCKS_HOT_HARDWARE | JOULE_CLOCKS_SLOWDOWN |     \
+     JOULE_CLOCKS_POWER_BRAKE)
+
 /* One run. Unknown figures are NaN. */
 struct run {
     unsigned block; /* number of the round of runs, from 0; unknown order: the number of the run */
@@ -30,10 +36,11 @@ struct run {
     double cpu_busy, other_busy; /* share of all CPUs that worked, and that worked for other programs */
     double gpu_busy;             /* mean over all GPUs */
     double temperature_celsius;  /* the highest of all CPUs and GPUs, at the end */
-    int throttled;               /* 1: a GPU reduced its clocks for heat or power; 0: no; -1: unknown */
-    double work;                 /* amount of work; NaN: not given */
+    int throttled; /* why GPUs reduced their clocks: bits of RUN_THROTTLED; 0: no; -1: unknown */
+    double work;   /* amount of work; NaN: not given */
     int exit_code;
     joule_class cls;        /* of the energy that decides */
+    bool is_modelled;       /* no sensor measured machine_joules; not stored */
     size_t remaining_count; /* processes that the command left running; their later energy is missing */
 };
 

@@ -4,6 +4,32 @@
 #include <math.h>
 #include "csv.h"
 
+void run_add_reasons(struct text *out, int throttled)
+{
+    const char *separator = "";
+    for (uint32_t bit = 1; bit && throttled > 0; bit <<= 1) {
+        if (!(bit & RUN_THROTTLED & (uint32_t)throttled))
+            continue;
+        text_printf(out, "%s%s", separator, joule_clock_reason_name(bit));
+        separator = ", ";
+    }
+}
+
+static void add_throttled(struct json *json, int throttled)
+{
+    if (throttled < 0) {
+        json_null(json, "throttled");
+        json_null(json, "throttle_reasons");
+        return;
+    }
+    json_bool(json, "throttled", throttled > 0);
+    json_open(json, "throttle_reasons", '[');
+    for (uint32_t bit = 1; bit; bit <<= 1)
+        if (bit & RUN_THROTTLED & (uint32_t)throttled)
+            json_string(json, NULL, joule_clock_reason_name(bit));
+    json_close(json, ']');
+}
+
 void run_json(struct json *json, const struct run *run)
 {
     json_open(json, NULL, '{');
@@ -23,21 +49,24 @@ void run_json(struct json *json, const struct run *run)
     json_double(json, "other_busy", run->other_busy);
     json_double(json, "gpu_busy", run->gpu_busy);
     json_double(json, "temperature_celsius", run->temperature_celsius);
-    if (run->throttled < 0)
-        json_null(json, "throttled");
-    else
-        json_bool(json, "throttled", run->throttled);
+    add_throttled(json, run->throttled);
     json_double(json, "work", run->work);
     json_integer(json, "exit_status", run->exit_code);
     json_close(json, '}');
 }
 
-void csv_text(struct text *out, const char *cell)
+void csv_last_text(struct text *out, const char *cell)
 {
     text_add(out, "\"");
     for (; cell && *cell; cell++)
         text_add_bytes(out, *cell == '"' ? "\"\"" : cell, *cell == '"' ? 2 : 1);
-    text_add(out, "\",");
+    text_add(out, "\"");
+}
+
+void csv_text(struct text *out, const char *cell)
+{
+    csv_last_text(out, cell);
+    text_add(out, ",");
 }
 
 void csv_number(struct text *out, double value)
@@ -52,7 +81,7 @@ void run_csv_header(struct text *out)
     text_add(
         out,
         "name,setting,block,warm_up,rejected,machine_joules,net_joules,command_joules,seconds,watts,class,"
-        "coverage,cpu_busy,other_busy,gpu_busy,temperature_celsius,work,exit_status\r\n");
+        "coverage,cpu_busy,other_busy,gpu_busy,temperature_celsius,work,exit_status,throttled\r\n");
 }
 
 void run_csv(struct text *out, const char *name, const char *setting, const struct run *run)
@@ -70,5 +99,13 @@ void run_csv(struct text *out, const char *name, const char *setting, const stru
     text_printf(out, "%s,", joule_class_name(run->cls));
     for (size_t k = 0; k < sizeof states / sizeof states[0]; k++)
         csv_number(out, states[k]);
-    text_printf(out, "%d\r\n", run->exit_code);
+    text_printf(out, "%d,", run->exit_code);
+    if (run->throttled == 0)
+        text_add(out, "no");
+    if (run->throttled > 0) {
+        text_add(out, "\"");
+        run_add_reasons(out, run->throttled);
+        text_add(out, "\"");
+    }
+    text_add(out, "\r\n");
 }

@@ -5,6 +5,8 @@
 #include "base/json_writer.h"
 #include "run.h"
 
+/* Adds the reasons of reduced clocks, separated by commas. throttled: see struct run */
+void run_add_reasons(struct text *out, int throttled);
 /* Adds a run to an array. */
 void run_json(struct json *json, const struct run *run);
 /* Print the header line, and the row of a run of the command `name`; setting: values of sweeps, or "". */

@@ -53,8 +53,6 @@ struct state {
 
 static void sample_devices(joule_meter *meter, struct state *state)
 {
-    const uint32_t bad = JOULE_CLOCKS_POWER | JOULE_CLOCKS_TEMPERATURE | JOULE_CLOCKS_HOT_HARDWARE |
-                         JOULE_CLOCKS_SLOWDOWN | JOULE_CLOCKS_POWER_BRAKE;
     state->next_ns = clock_now_ns() + STATE_PERIOD_NS;
     size_t count = joule_device_count(meter);
     for (size_t i = 0; i < count; i++) {
@@ -65,8 +63,9 @@ static void sample_devices(joule_meter *meter, struct state *state)
             state->gpu_busy_sum += device.busy;
             state->gpu_count++;
         }
-        if (device.clock_reasons != JOULE_CLOCKS_UNKNOWN && state->throttled <= 0)
-            state->throttled = (device.clock_reasons & bad) != 0;
+        if (device.clock_reasons != JOULE_CLOCKS_UNKNOWN)
+            state->throttled =
+                (state->throttled < 0 ? 0 : state->throttled) | (int)(device.clock_reasons & RUN_THROTTLED);
     }
 }
 
@@ -179,6 +178,7 @@ static void set_energy(const struct measurement *m, struct run *run)
     run->own_sd = isnan(decisive->value) ? NAN : sqrt(decisive->variance);
     run->common_sd = common_sd(decisive);
     run->coverage = last->coverage;
+    run->is_modelled = last->is_modelled;
     run->cls = isnan(decisive->value) ? JOULE_CLASS_NONE : decisive->cls;
 }
 
@@ -253,6 +253,11 @@ int runner_do(struct runner *runner, const char *text)
     attribute_free(group);
     free(words);
     return code;
+}
+
+int64_t runner_now_ns(void)
+{
+    return clock_now_ns();
 }
 
 void runner_pause(struct runner *runner, double seconds)

@@ -38,6 +38,8 @@ joule_status runner_run(struct runner *runner, char **argv, struct run *out_run,
 int runner_do(struct runner *runner, const char *text);
 /* Returns the highest temperature of CPUs and GPUs in degrees Celsius; NaN: none is readable. */
 double runner_temperature(struct runner *runner);
+/* Returns the time on the clock of the runs, in nanoseconds. */
+int64_t runner_now_ns(void);
 /* Sleeps, or until a signal requests the end. */
 void runner_pause(struct runner *runner, double seconds);
 /* Writes the sources of the total ("rapl"), its domains ("package-0") and the processor's model. Unknown: "".

@@ -11,8 +11,11 @@
 #include "base/error.h"
 #include "base/string.h"
 
-#define SCHEMA_VERSION 1
-#define BUSY_MS        20000
+#define SCHEMA_VERSION    1
+#define BUSY_MS           20000
+#define MAX_CELL_BYTES    (16 << 20) /* a longer text, which another program wrote, is an error */
+#define BENCHMARK_COLUMNS 21
+#define RUN_COLUMNS       20
 
 static const char schema[] =
     "CREATE TABLE benchmarks(id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, name TEXT, command TEXT, date "
@@ -70,15 +73,21 @@ static void create_folders(const char *path)
     free(copy);
 }
 
-static int read_version(const struct store *store)
+/* Returns the first number of the first row of a query; -1: there is none. */
+static int64_t read_number(const struct store *store, const char *sql)
 {
     sqlite3_stmt *query = NULL;
-    int version = -1;
-    if (sqlite3_prepare_v2(store->db, "PRAGMA user_version", -1, &query, NULL) == SQLITE_OK &&
+    int64_t number = -1;
+    if (sqlite3_prepare_v2(store->db, sql, -1, &query, NULL) == SQLITE_OK &&
         sqlite3_step(query) == SQLITE_ROW)
-        version = sqlite3_column_int(query, 0);
+        number = sqlite3_column_int64(query, 0);
     sqlite3_finalize(query);
-    return version;
+    return number;
+}
+
+static int read_version(const struct store *store)
+{
+    return (int)read_number(store, "PRAGMA user_version");
 }
 
 /* Creates the tables unless another program has created them in the meantime. */
@@ -94,19 +103,40 @@ static joule_status create_tables(struct store *store, joule_error *out_error)
     return done ? JOULE_OK : fail(store, "create tables in", out_error);
 }
 
+static joule_status not_of_joule(const struct store *store, joule_error *out_error)
+{
+    return error_set(out_error, JOULE_INVALID, "cannot read %s: it is not a database of joule", store->path);
+}
+
+/* Checks that the tables are those of the schema. Views and triggers of another program could run for ever,
+ * or change what is stored. */
+static joule_status check_tables(const struct store *store, joule_error *out_error)
+{
+    int64_t benchmarks = read_number(store, "SELECT count(*) FROM pragma_table_info('benchmarks')");
+    int64_t runs = read_number(store, "SELECT count(*) FROM pragma_table_info('runs')");
+    int64_t others =
+        read_number(store, "SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger')");
+    if (benchmarks < 0 || runs < 0 || others < 0)
+        return fail(store, "read", out_error);
+    if (benchmarks != BENCHMARK_COLUMNS || runs != RUN_COLUMNS || others > 0)
+        return not_of_joule(store, out_error);
+    return JOULE_OK;
+}
+
 static joule_status check_version(struct store *store, bool creates, joule_error *out_error)
 {
     int version = read_version(store);
     if (version < 0)
-        return fail(store, "read", out_error);
+        return sqlite3_errcode(store->db) == SQLITE_OK ? not_of_joule(store, out_error)
+                                                       : fail(store, "read", out_error);
     if (version > SCHEMA_VERSION)
         return error_set(out_error, JOULE_UNSUPPORTED,
                          "cannot use %s: a newer version of joule wrote it (schema %d, known: %d)",
                          store->path, version, SCHEMA_VERSION);
     if (version == 0 && !creates)
-        return error_set(out_error, JOULE_INVALID, "cannot read %s: it is not a database of joule",
-                         store->path);
-    return version == 0 ? create_tables(store, out_error) : JOULE_OK;
+        return not_of_joule(store, out_error);
+    joule_status status = version == 0 ? create_tables(store, out_error) : JOULE_OK;
+    return status == JOULE_OK ? check_tables(store, out_error) : status;
 }
 
 joule_status store_open(struct store *store, const char *path, bool creates, joule_error *out_error)
@@ -124,7 +154,8 @@ joule_status store_open(struct store *store, const char *path, bool creates, jou
                            : error_set(out_error, JOULE_NO_MEMORY, "cannot open %s: out of memory", path);
     } else {
         sqlite3_busy_timeout(store->db, BUSY_MS);
-        sqlite3_exec(store->db, "PRAGMA foreign_keys=ON", NULL, NULL, NULL);
+        sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES);
+        sqlite3_exec(store->db, "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF", NULL, NULL, NULL);
         status = check_version(store, creates, out_error);
     }
     if (status != JOULE_OK)
@@ -299,9 +330,19 @@ joule_status store_forget(struct store *store, int64_t id, const char *name, int
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
+/* Returns a finite number; NaN: the cell is empty, or another program wrote something else there. */
 static double number_at(sqlite3_stmt *s, int column)
 {
-    return sqlite3_column_type(s, column) == SQLITE_NULL ? NAN : sqlite3_column_double(s, column);
+    int type = sqlite3_column_type(s, column);
+    double value = sqlite3_column_double(s, column);
+    return (type == SQLITE_INTEGER || type == SQLITE_FLOAT) && isfinite(value) ? value : NAN;
+}
+
+/* Returns a number of things; 0 if the file contains a negative one. */
+static size_t count_at(sqlite3_stmt *s, int column)
+{
+    int64_t value = sqlite3_column_int64(s, column);
+    return value > 0 ? (size_t)value : 0;
 }
 
 static const char *text_at(sqlite3_stmt *s, int column)
@@ -331,8 +372,8 @@ static struct stored_benchmark benchmark_of(sqlite3_stmt *s)
         .labels = text_at(s, 9),
         .basis = (enum basis)choice_at(s, 10, BASIS_COMMAND),
         .group = sqlite3_column_int64(s, 11),
-        .run_count = (size_t)sqlite3_column_int64(s, 12),
-        .rejected_count = (size_t)sqlite3_column_int64(s, 13),
+        .run_count = count_at(s, 12),
+        .rejected_count = count_at(s, 13),
         .joules = number_at(s, 14),
         .joules_low = number_at(s, 15),
         .joules_high = number_at(s, 16),
@@ -373,13 +414,29 @@ joule_status store_list(struct store *store, const struct store_query *query,
     return code == SQLITE_DONE || code == SQLITE_ROW ? JOULE_OK : fail(store, "read", out_error);
 }
 
+char *store_copy_text(struct arena *arena, const char *text)
+{
+    size_t length = text ? strlen(text) : 0;
+    char *copy = text ? arena_copy(arena, text, length) : NULL;
+    for (size_t i = 0; copy && i < length;) {
+        uint32_t character;
+        size_t size = string_utf8_read(copy + i, length - i, &character);
+        bool is_plain = size > 0 && (character >= 0xa0 || (character >= ' ' && character < 0x7f) ||
+                                     character == '\t' || character == '\n');
+        size = size > 0 ? size : 1;
+        if (!is_plain)
+            memset(copy + i, '?', size);
+        i += size;
+    }
+    return copy;
+}
+
 static struct run run_of(sqlite3_stmt *s, struct arena *arena)
 {
-    const char *rejected = text_at(s, 4);
     return (struct run){
         .block = (unsigned)sqlite3_column_int(s, 2),
         .is_warm_up = sqlite3_column_int(s, 3) != 0,
-        .rejected = rejected ? arena_copy(arena, rejected, strlen(rejected)) : NULL,
+        .rejected = store_copy_text(arena, text_at(s, 4)),
         .machine_joules = number_at(s, 5),
         .net_joules = number_at(s, 6),
         .command_joules = number_at(s, 7),

@@ -62,6 +62,10 @@ struct store_query {
 joule_status store_list(struct store *store, const struct store_query *query,
                         bool (*each)(const struct stored_benchmark *benchmark, void *context), void *context,
                         joule_error *out_error);
+/* Returns a copy of a stored text in the arena, for output; NULL: the text is NULL, or out of memory. Bytes
+ * that are not UTF-8, and control characters except tab and newline, which could change a terminal, become
+ * '?'. */
+char *store_copy_text(struct arena *arena, const char *text);
 /* Reads the runs of a benchmark, in their order. Reasons of rejected runs are in the arena. The caller frees
  * out_runs->items. */
 joule_status store_runs(struct store *store, struct arena *arena, int64_t id, struct run_list *out_runs,

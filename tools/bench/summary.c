@@ -1,6 +1,7 @@
 /* bench/summary.c - see summary.h. */
 #include "summary.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -173,23 +174,34 @@ static size_t values_size(const struct experiment *e)
 /* Corrects the ratios of all comparisons together. Returns false if out of memory. */
 static bool correct_all(struct comparison *comparisons, size_t count, const struct ratio_rule *rule)
 {
-    size_t total = count * METRICS;
-    struct ratio *ratios = calloc(total + 1, sizeof *ratios);
-    struct ratio_rule *rules = calloc(total + 1, sizeof *rules);
-    double *scratch = calloc(3 * total + 1, sizeof *scratch);
-    bool has_memory = ratios && rules && scratch;
-    for (size_t i = 0; has_memory && i < total; i++) {
-        ratios[i] = comparisons[i / METRICS].ratios[i % METRICS];
-        rules[i] = *rule;
-    }
+    static_assert((int)METRIC_ENERGY == RATIO_X && (int)METRIC_TIME == RATIO_Y &&
+                      (int)METRIC_POWER == RATIO_QUOTIENT && (int)METRIC_EDP == RATIO_PRODUCT &&
+                      (int)METRICS == RATIO_PRODUCTS,
+                  "power is energy / time, and the energy-delay product is energy * time");
+    struct ratio(*ratios)[METRICS] = calloc(count + 1, sizeof *ratios);
+    double *scratch = calloc(3 * METRICS * count + 1, sizeof *scratch);
+    bool has_memory = ratios && scratch;
+    for (size_t i = 0; has_memory && i < count; i++)
+        memcpy(ratios[i], comparisons[i].ratios, sizeof ratios[i]);
     if (has_memory)
-        ratio_correct(ratios, rules, total, scratch);
-    for (size_t i = 0; has_memory && i < total; i++)
-        comparisons[i / METRICS].ratios[i % METRICS] = ratios[i];
+        ratio_correct_products(ratios, rule, count, scratch);
+    for (size_t i = 0; has_memory && i < count; i++)
+        memcpy(comparisons[i].ratios, ratios[i], sizeof ratios[i]);
     free(ratios);
-    free(rules);
     free(scratch);
     return has_memory;
+}
+
+/* Sets the number of blocks that would show each measured ratio. */
+static void set_blocks_needed(struct comparison *comparisons, size_t count, const struct ratio_rule *rule)
+{
+    for (size_t i = 0; i < count; i++) {
+        double level = ratio_products_level(comparisons[i].ratios, rule, count);
+        for (enum metric m = 0; m < METRICS; m++) {
+            const struct ratio *ratio = &comparisons[i].ratios[m];
+            comparisons[i].blocks_needed[m] = ratio_blocks_needed(ratio->log_sd, ratio->value, level, POWER);
+        }
+    }
 }
 
 struct comparison *summary_compare(const struct experiment *e, size_t *out_count)
@@ -204,12 +216,10 @@ struct comparison *summary_compare(const struct experiment *e, size_t *out_count
             continue;
         struct comparison *c = &comparisons[count++];
         c->variant = v;
-        for (enum metric m = 0; m < METRICS; m++) {
+        for (enum metric m = 0; m < METRICS; m++)
             c->ratios[m] = compare_metric(e, v, m, &rule, values, size, &c->block_count);
-            c->blocks_needed[m] =
-                ratio_blocks_needed(c->ratios[m].log_sd, c->ratios[m].value, BENCH_LEVEL, POWER);
-        }
     }
+    set_blocks_needed(comparisons, count, &rule);
     bool done = comparisons && values && correct_all(comparisons, count, &rule);
     free(values);
     if (!done) {

@@ -4,6 +4,7 @@
 #include <math.h>
 #include "joule/stats/distribution.h"
 #include "joule/stats/holm.h"
+#include "joule/stats/joint.h"
 
 const char *ratio_verdict_name(enum ratio_verdict verdict)
 {
@@ -127,6 +128,107 @@ void ratio_correct(struct ratio *ratios, const struct ratio_rule *rules, size_t 
         ratios[i].equivalence_p = p[i];
         ratios[i].verdict = ratio_judge(&ratios[i], &rules[i]);
     }
+}
+
+/* Sets the direction of each metric's statistic (joint.h). The covariance of x and y follows from the scatter
+ * of their quotient and product. The direction of a metric without p-value is NaN. */
+static void find_directions(const struct ratio *ratios, double *out_angles)
+{
+    double sd_x = ratios[RATIO_X].log_sd, sd_y = ratios[RATIO_Y].log_sd;
+    double covariance = (pow(ratios[RATIO_PRODUCT].log_sd, 2) - pow(ratios[RATIO_QUOTIENT].log_sd, 2)) / 4;
+    double along = sd_x > 0 ? covariance / sd_x : 0; /* part of y's scatter that follows x */
+    double across = sqrt(fmax(0, sd_y * sd_y - along * along));
+    const double angles[] = {0, atan2(across, along), atan2(-across, sd_x - along),
+                             atan2(across, sd_x + along)};
+    for (int i = 0; i < RATIO_PRODUCTS; i++)
+        out_angles[i] = isnan(ratios[i].p) ? NAN : isnan(angles[i]) ? 0 : angles[i];
+}
+
+/* Returns the metric with the smallest p of those whose direction is known; -1: there is none. */
+static int smallest_metric(const struct ratio *ratios, const double *angles)
+{
+    int smallest = -1;
+    for (int i = 0; i < RATIO_PRODUCTS; i++)
+        if (!isnan(angles[i]) && (smallest < 0 || ratios[i].p < ratios[smallest].p))
+            smallest = i;
+    return smallest;
+}
+
+/* Returns the joint p of the metrics whose direction is known, if the smallest is p; NaN: there is none. */
+static double joint_of_known(const struct ratio *ratios, const double *angles, double p)
+{
+    double known[RATIO_PRODUCTS], freedom = INFINITY;
+    size_t count = 0;
+    for (int i = 0; i < RATIO_PRODUCTS; i++) {
+        if (isnan(angles[i]))
+            continue;
+        known[count++] = angles[i];
+        freedom = fmin(freedom, ratios[i].freedom);
+    }
+    return count ? joint_p(known, count, p, freedom) : NAN;
+}
+
+/* Returns the joint p of the smallest p of a comparison; NaN: no metric is left. */
+static double joint_of_smallest(const struct ratio *ratios, const double *angles)
+{
+    int smallest = smallest_metric(ratios, angles);
+    return smallest < 0 ? NAN : joint_of_known(ratios, angles, ratios[smallest].p);
+}
+
+/* Corrects the p-values. angles: [count][RATIO_PRODUCTS]; joints: [count] */
+static void correct_dependent(struct ratio (*ratios)[RATIO_PRODUCTS], size_t count,
+                              double (*angles)[RATIO_PRODUCTS], double *joints)
+{
+    double corrected = 0;
+    size_t left = 0; /* comparisons with metrics that are not corrected yet */
+    for (size_t i = 0; i < count; i++) {
+        find_directions(ratios[i], angles[i]);
+        joints[i] = joint_of_smallest(ratios[i], angles[i]);
+        left += !isnan(joints[i]);
+    }
+    while (left > 0) {
+        size_t next = 0;
+        for (size_t i = 0; i < count; i++)
+            if (!isnan(joints[i]) && !(joints[next] <= joints[i]))
+                next = i;
+        int metric = smallest_metric(ratios[next], angles[next]);
+        if (metric < 0)
+            return; /* not reached */
+        corrected = fmax(corrected, fmin(1, (double)left * joints[next]));
+        ratios[next][metric].p = corrected;
+        angles[next][metric] = NAN;
+        joints[next] = joint_of_smallest(ratios[next], angles[next]);
+        left -= isnan(joints[next]) != 0;
+    }
+}
+
+void ratio_correct_products(struct ratio (*ratios)[RATIO_PRODUCTS], const struct ratio_rule *rule,
+                            size_t count, double *scratch)
+{
+    size_t total = count * RATIO_PRODUCTS;
+    correct_dependent(ratios, count, (double(*)[RATIO_PRODUCTS])scratch, scratch + total);
+    for (size_t i = 0; i < total; i++)
+        scratch[i] = ratios[i / RATIO_PRODUCTS][i % RATIO_PRODUCTS].equivalence_p;
+    holm_correct(scratch, total, scratch + total);
+    for (size_t i = 0; i < total; i++) {
+        struct ratio *ratio = &ratios[i / RATIO_PRODUCTS][i % RATIO_PRODUCTS];
+        ratio->equivalence_p = scratch[i];
+        ratio->verdict = ratio_judge(ratio, rule);
+    }
+}
+
+double ratio_products_level(const struct ratio *ratios, const struct ratio_rule *rule, size_t count)
+{
+    enum { HALVINGS = 8 };
+    double angles[RATIO_PRODUCTS], high = (1 - rule->level) / (double)count,
+                                   low = high / RATIO_PRODUCTS; /* of the p-value */
+    const double wanted = high;
+    find_directions(ratios, angles);
+    for (int i = 0; i < HALVINGS; i++) {
+        double middle = (low + high) / 2;
+        *(joint_of_known(ratios, angles, middle) > wanted ? &high : &low) = middle;
+    }
+    return 1 - low;
 }
 
 double ratio_blocks_needed(double log_sd, double ratio, double level, double power)

@@ -56,6 +56,26 @@ struct ratio ratio_unpaired(const double *a, size_t a_count, const double *b, si
  * Note: the intervals do not change, so an interval may exclude 1 although the verdict is "cannot tell". */
 void ratio_correct(struct ratio *ratios, const struct ratio_rule *rules, size_t count, double *scratch);
 
+/* The metrics of a comparison that ratio_correct_products corrects: x, y, x / y and x * y. */
+enum { RATIO_X, RATIO_Y, RATIO_QUOTIENT, RATIO_PRODUCT, RATIO_PRODUCTS };
+
+/* Corrects p, equivalence_p and the verdicts of `count` comparisons, each with the ratios of x, y, x / y and
+ * x * y of the same blocks or runs, such as energy and time with power and energy-delay product. These ratios
+ * depend on each other, so Holm's method would find differences too rarely. Here the probability of one or
+ * more false verdicts of one comparison is 1 - level (joint.h). Comparisons count as if each of them needed a
+ * test of its own. Hypotheses are rejected one after the other, and only the remaining ones are corrected for
+ * (Goeman and Solari, "The sequential rejection principle of familywise error control", 2010). equivalence_p
+ * is corrected by the method of Holm, as in ratio_correct.
+ * ratios: [count][RATIO_PRODUCTS]; scratch: [3 * RATIO_PRODUCTS * count]
+ * Note: for runs in no common blocks, correlations are approximate if the numbers of runs differ. */
+void ratio_correct_products(struct ratio (*ratios)[RATIO_PRODUCTS], const struct ratio_rule *rule,
+                            size_t count, double *scratch);
+
+/* Returns the level of a single test that is as strict as the test of the smallest p of `count` comparisons,
+ * corrected by ratio_correct_products. For ratio_blocks_needed. ratios: of one comparison, not yet corrected:
+ * [RATIO_PRODUCTS] */
+double ratio_products_level(const struct ratio *ratios, const struct ratio_rule *rule, size_t count);
+
 /* Returns the verdict of a ratio. Rule: first EQUIVALENT if equivalence_p <= 1 - level, because a difference
  * inside the margin does not matter even if it is certain. Then BETTER or WORSE if p <= 1 - level. Otherwise
  * UNKNOWN. Equivalence: two one-sided tests (Schuirmann, "A comparison of the two one-sided tests procedure

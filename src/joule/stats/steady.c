@@ -35,6 +35,25 @@ static struct line line_fit(const double *values, size_t count)
     return line;
 }
 
+/* Returns the drift of a line whose residuals count as `independent` independent ones. */
+static struct drift drift_of_line(const struct line *line, size_t count, double independent, double level)
+{
+    double freedom = independent - 2, change = line->slope * ((double)count - 1);
+    if (!(freedom > 0))
+        return (struct drift){line->mean, change, NAN, NAN};
+    double half = student_quantile((1 + level) / 2, freedom) * sqrt(line->squares / freedom / line->spread) *
+                  ((double)count - 1);
+    return (struct drift){line->mean, change, change - half, change + half};
+}
+
+struct drift drift_fit_independent(const double *values, size_t count, double level)
+{
+    if (count < STEADY_MIN_VALUES)
+        return (struct drift){NAN, NAN, NAN, NAN};
+    struct line line = line_fit(values, count);
+    return drift_of_line(&line, count, (double)count, level);
+}
+
 struct drift drift_fit(const double *values, size_t count, double level)
 {
     if (count < STEADY_MIN_VALUES)
@@ -44,13 +63,7 @@ struct drift drift_fit(const double *values, size_t count, double level)
     /* The residuals' correlation is about r - (2 + 4 r) / n if the noise's is r, because the line follows
      * slow noise. test_steady checks the intervals that follow. */
     double r = fmin(fmax((n * line.correlation + 2) / (n - 4), 0), MAX_CORRELATION);
-    double independent = n * (1 - r) / (1 + r), freedom = independent - 2;
-    double change = line.slope * (n - 1);
-    if (!(freedom > 0))
-        return (struct drift){line.mean, change, NAN, NAN};
-    double half =
-        student_quantile((1 + level) / 2, freedom) * sqrt(line.squares / freedom / line.spread) * (n - 1);
-    return (struct drift){line.mean, change, change - half, change + half};
+    return drift_of_line(&line, count, n * (1 - r) / (1 + r), level);
 }
 
 enum steadiness drift_judge(const struct drift *drift, double tolerance)

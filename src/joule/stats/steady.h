@@ -29,6 +29,9 @@ enum steadiness {
  * "Statistical significance of trends and trend differences in layer-average atmospheric temperature time
  * series", 2000). The interval is unknown if this leaves too few values. */
 struct drift drift_fit(const double *values, size_t count, double level);
+/* The same for values whose noise is independent, such as the mean powers of separate runs. A curve, such as
+ * that of a machine that heats up, does not widen the interval as much as correlated noise does. */
+struct drift drift_fit_independent(const double *values, size_t count, double level);
 /* Judges a drift. tolerance: in the unit of the values, such as 0.02 * drift.mean for power, or 1 for
  * temperatures in degrees. */
 enum steadiness drift_judge(const struct drift *drift, double tolerance);

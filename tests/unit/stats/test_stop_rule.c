@@ -42,11 +42,11 @@ static struct outcome measure(const struct stop_rule *rule, double sd, struct ge
 static void test_runs_without_scatter_end_after_the_pilot(void **state)
 {
     (void)state;
-    const double equal[] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
+    const double equal[] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
     assert_int_equal(stop_rule_next(&usual, NULL, 0), 6);
     assert_int_equal(stop_rule_next(&usual, equal, 3), 6);
     assert_int_equal(stop_rule_next(&usual, equal, 6), 6 + STOP_RULE_EXTRA_RUNS);
-    assert_int_equal(stop_rule_next(&usual, equal, 11), 11);
+    assert_int_equal(stop_rule_next(&usual, equal, 14), 14);
 }
 
 static void test_a_small_pilot_is_enlarged(void **state)
@@ -109,7 +109,7 @@ static void test_checks_are_few_and_the_target_is_rarely_missed(void **state)
 }
 
 /* Coverage is checked where it is worst: where the pilot is about as large as needed, and for some times
- * as many runs. The true coverage is at least 94.0 % there. With 20000 measurements, 93 % is 5.9 standard
+ * as many runs. The true coverage is at least 94.1 % there. With 20000 measurements, 93 % is 5.9 standard
  * errors away, so a fresh seed fails by chance with a probability below 10^-8. */
 static void check_coverage(uint64_t seed, size_t repetitions, const double *sds, size_t count)
 {
