@@ -67,10 +67,10 @@ typedef struct forge_schedule_facts {
     uint32_t struct_size; /* number of bytes that the library filled in; may exceed the caller's structure */
     forge_objective objective;
     size_t launches;
-    size_t moved;               /* launches that are not at the position that the graph gives them */
-    uint32_t device_cores;      /* cores that a launch could use */
+    size_t moved;                  /* launches that are not at the position that the graph gives them */
+    uint32_t device_cores;         /* cores that a launch could use */
     uint32_t min_cores, max_cores; /* fewest and most cores of a launch */
-    size_t limited;             /* launches that use fewer cores than they could */
+    size_t limited;                /* launches that use fewer cores than they could */
     double given_seconds, given_joules;
     double cores_seconds, cores_joules;
     double chosen_seconds, chosen_joules;

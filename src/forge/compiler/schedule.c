@@ -14,7 +14,7 @@
 
 /* Limits of the search: steps of the model in all trials, trials, launches of a problem in which all
  * positions of a launch are tried, launches that are moved together, and random orders. */
-enum { MAX_WORK = 40000000, MAX_TRIALS = 12000, SMALL = 40, MAX_TOGETHER = 3, RANDOM_ORDERS = 60 };
+enum { MAX_WORK = 40000000, MAX_TRIALS = 12000, SMALL = 40, MAX_TOGETHER = 3, RANDOM_ORDERS = 30 };
 
 /* Scores within this relative distance count as equal. */
 #define EQUAL 1e-9
@@ -30,14 +30,15 @@ struct search {
     uint32_t *first_reader, *reader; /* CSR: the launches that read value i */
     uint32_t *position;              /* [launch_count]: position of each launch in the present order */
     uint32_t *order;                 /* the present order */
-    uint32_t *waiting;               /* list scheduler: [launch_count], launches that must still come before */
+    uint32_t *waiting; /* list scheduler: [launch_count], launches that must still come before */
     uint32_t *ready;
-    uint32_t *left;     /* list scheduler: [value_count], readers to come */
-    uint32_t *written;  /* list scheduler: [value_count], position at which the value was used last, + 1 */
-    double *distances;  /* [access_count] */
-    uint16_t *cores;    /* of the last trial */
+    uint32_t *left;    /* list scheduler: [value_count], readers to come */
+    uint32_t *written; /* list scheduler: [value_count], position at which the value was used last, + 1 */
+    double *distances; /* [access_count] */
+    uint16_t *cores;   /* of the last trial */
     struct grade {
-        double excess; /* by which the bounds are exceeded, as the sum of relative excesses; 0: they are kept */
+        double
+            excess; /* by which the bounds are exceeded, as the sum of relative excesses; 0: they are kept */
         double score;
         struct schedule_cost cost;
     } present, best;
@@ -54,8 +55,8 @@ static double excess(double value, double bound)
     return value > bound ? value / bound - 1 : 0;
 }
 
-/* Returns the grade of the present order, and sets s->cores. */
-static struct grade try_order(struct search *s)
+/* Returns the grade of the present order, and sets s->cores. is_final: as in schedule_choose_cores. */
+static struct grade try_order(struct search *s, bool is_final)
 {
     struct grade grade = {0};
     const struct schedule_problem *p = s->problem;
@@ -63,7 +64,7 @@ static struct grade try_order(struct search *s)
     s->has_failed |= isnan(peak);
     if (s->has_failed)
         return (struct grade){.excess = INFINITY, .score = INFINITY};
-    grade.cost = schedule_choose_cores(p, s->distances, s->cores_scratch, s->cores);
+    grade.cost = schedule_choose_cores(p, s->distances, s->cores_scratch, is_final, s->cores);
     grade.cost.peak_bytes = peak;
     grade.score = schedule_score(p->objective, &grade.cost);
     grade.excess = excess(grade.cost.seconds, p->max_seconds) + excess(peak, p->max_bytes);
@@ -148,7 +149,7 @@ static bool try_move(struct search *s, uint32_t from, uint32_t length, uint32_t 
     if (from == to || s->trials >= s->max_trials || s->has_failed)
         return false;
     move(s, from, length, to);
-    struct grade grade = try_order(s);
+    struct grade grade = try_order(s, false);
     if (!is_better(&grade, &s->present)) {
         move(s, to, length, from);
         return false;
@@ -210,7 +211,7 @@ static bool improve_once(struct search *s)
 /* Improves the present order until no move helps or the trials are used up. */
 static void improve(struct search *s)
 {
-    s->present = try_order(s);
+    s->present = try_order(s, false);
     note_best(s, &s->present);
     while (s->trials < s->max_trials && !s->has_failed && improve_once(s))
         ;
@@ -380,7 +381,7 @@ static void allocate(struct search *s)
 
 static void free_search(struct search *s)
 {
-    uint32_t *const numbers[] = {s->first_before, s->first_after, s->before,  s->after,
+    uint32_t *const numbers[] = {s->first_before, s->first_after, s->before,   s->after,
                                  s->first_reader, s->reader,      s->position, s->order,
                                  s->waiting,      s->ready,       s->left,     s->written};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -416,12 +417,13 @@ static void search(struct search *s)
     for (uint32_t i = 0; i < p->launch_count; i++)
         s->order[i] = s->position[i] = i;
     note_given(s);
-    struct grade given = try_order(s);
+    struct grade given = try_order(s, true);
     s->out->cores_only = given.cost;
     note_best(s, &given);
-    for (int i = 0; i < 2 && !s->has_failed; i++) { /* both lists count, even if the first uses up all trials */
+    for (int i = 0; i < 2 && !s->has_failed;
+         i++) { /* both lists count, even if the first uses up all trials */
         make_list(s, i ? PRIORITY_RECENT : PRIORITY_MEMORY);
-        struct grade listed = try_order(s);
+        struct grade listed = try_order(s, false);
         note_best(s, &listed);
     }
     if (s->has_failed)
@@ -434,6 +436,9 @@ static void search(struct search *s)
         make_list(s, i == 0 ? PRIORITY_MEMORY : i == 1 ? PRIORITY_RECENT : PRIORITY_RANDOM);
         improve(s);
     }
+    memcpy(s->order, s->out->order, p->launch_count * sizeof *s->order);
+    struct grade last = try_order(s, true);
+    note_best(s, &last);
     s->out->after = s->best.cost;
     s->out->trials = s->trials;
 }

@@ -29,8 +29,9 @@ struct schedule_value {
 /* An operand of a launch. */
 struct schedule_access {
     uint32_t value;
-    uint32_t over; /* outputs: bit i is set if the output may be stored in the memory of the launch's input i */
-    double bytes;  /* bytes that the launch moves, which may be fewer than those of the value */
+    uint32_t
+        over; /* outputs: bit i is set if the output may be stored in the memory of the launch's input i */
+    double bytes; /* bytes that the launch moves, which may be fewer than those of the value */
 };
 
 struct schedule_launch {
@@ -66,9 +67,9 @@ struct schedule_cost {
 };
 
 struct schedule {
-    uint32_t *order;             /* [launch_count]: launches in the order in which they run */
-    uint16_t *cores;             /* [launch_count], by launch: number of cores */
-    struct schedule_cost before; /* in the given order, on all cores */
+    uint32_t *order;                 /* [launch_count]: launches in the order in which they run */
+    uint16_t *cores;                 /* [launch_count], by launch: number of cores */
+    struct schedule_cost before;     /* in the given order, on all cores */
     struct schedule_cost cores_only; /* in the given order, on the chosen numbers of cores */
     struct schedule_cost after;      /* in the chosen order, on the chosen numbers of cores */
     size_t trials;                   /* number of orders that were compared */
@@ -95,10 +96,11 @@ struct schedule_cost schedule_launch_cost(const struct schedule_problem *problem
 
 /* --- numbers of cores (schedule_cores.c) ---------------------------------------------------------------- */
 
-/* Chooses the number of cores of each launch, for fixed distances. `scratch` is of schedule_cores_new.
+/* Chooses the number of cores of each launch, for fixed distances. `scratch` is of schedule_cores_new. is_final:
+ * spends more time on a choice that a bound of the seconds makes difficult.
  * out_cores: [launch_count]. Returns the sum of all costs; peak_bytes is 0. */
 struct schedule_cost schedule_choose_cores(const struct schedule_problem *problem, const double *distances,
-                                           struct cores_scratch *scratch, uint16_t *out_cores);
+                                           struct cores_scratch *scratch, bool is_final, uint16_t *out_cores);
 /* Returns memory for schedule_choose_cores, or NULL if out of memory. The caller frees it with
  * schedule_cores_free. */
 struct cores_scratch *schedule_cores_new(const struct schedule_problem *problem);

@@ -9,11 +9,14 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "forge/compiler/schedule.h"
 
 /* At most this many numbers of cores are tried for each launch, and exchanges follow for at most so many
  * launches: with more launches, one launch changes the sum by little. */
 enum { MAX_CHOICES = 32, MAX_EXCHANGED = 48, MAX_ROUNDS = 40 };
+/* All choices are searched for at most this many launches, with at most so many visits. */
+enum { MAX_SEARCHED = 16, MAX_VISITS = 200000 };
 
 /* One number of cores for a launch, and its cost. */
 struct choice {
@@ -210,6 +213,58 @@ static void take_steps(const struct schedule_problem *problem, struct cores_scra
 
 /* --- exchanges ------------------------------------------------------------------------------------------ */
 
+/* State of a search through all choices of all launches. */
+struct descent {
+    const struct schedule_problem *problem;
+    struct cores_scratch *scratch;
+    struct schedule_cost
+        *rest; /* [launch_count + 1]: least seconds and least joules of the launches from i on */
+    uint32_t *present, *best; /* [launch_count] */
+    double best_score;
+    unsigned left; /* visits that are still allowed */
+};
+
+/* Tries all choices of the launches from `launch` on that can keep the bound and improve the score. before: sum
+ * of the launches before it. */
+static void descend(struct descent *d, uint32_t launch, struct schedule_cost before)
+{
+    struct schedule_cost least = {.seconds = before.seconds + d->rest[launch].seconds,
+                                  .joules = before.joules + d->rest[launch].joules};
+    double score = schedule_score(d->problem->objective, &least);
+    if (least.seconds > d->problem->max_seconds || score >= d->best_score * (1 - 1e-12) || d->left == 0)
+        return;
+    d->left--;
+    if (launch == d->problem->launch_count) {
+        d->best_score = score;
+        memcpy(d->best, d->present, launch * sizeof *d->best);
+        return;
+    }
+    const struct choice *choices = choices_of(d->scratch, launch);
+    for (uint32_t k = 0; k < d->scratch->counts[launch]; k++) {
+        d->present[launch] = k;
+        descend(d, launch + 1,
+                (struct schedule_cost){.seconds = before.seconds + choices[k].seconds,
+                                       .joules = before.joules + choices[k].joules});
+    }
+}
+
+/* Searches all choices of a small problem. */
+static void try_all(const struct schedule_problem *problem, struct cores_scratch *s)
+{
+    struct schedule_cost rest[MAX_SEARCHED + 1] = {0}, sum = sum_of(s, problem->launch_count);
+    uint32_t present[MAX_SEARCHED];
+    struct descent d = {problem,   s, rest, present, s->chosen, schedule_score(problem->objective, &sum),
+                        MAX_VISITS};
+    if (problem->launch_count > MAX_SEARCHED || sum.seconds > problem->max_seconds)
+        return;
+    for (uint32_t i = (uint32_t)problem->launch_count; i-- > 0;) {
+        const struct choice *choices = choices_of(s, i); /* slowest first, so most joules last */
+        rest[i].seconds = rest[i + 1].seconds + choices[s->counts[i] - 1].seconds;
+        rest[i].joules = rest[i + 1].joules + choices[0].joules;
+    }
+    descend(&d, 0, (struct schedule_cost){0});
+}
+
 /* Gives launches a and b the choices with the least score that keep the bound. Returns true if this improves
  * the score; *sum is then the new sum. */
 static bool exchange(const struct schedule_problem *problem, struct cores_scratch *s, uint32_t a, uint32_t b,
@@ -251,7 +306,7 @@ static void exchange_all(const struct schedule_problem *problem, struct cores_sc
 }
 
 struct schedule_cost schedule_choose_cores(const struct schedule_problem *problem, const double *distances,
-                                           struct cores_scratch *scratch, uint16_t *out_cores)
+                                           struct cores_scratch *scratch, bool is_final, uint16_t *out_cores)
 {
     struct schedule_cost sum = {0};
     bool is_bounded = isfinite(problem->max_seconds);
@@ -265,6 +320,8 @@ struct schedule_cost schedule_choose_cores(const struct schedule_problem *proble
         take_steps(problem, scratch);
     if (is_bounded && problem->objective != FORGE_OBJECTIVE_TIME)
         exchange_all(problem, scratch);
+    if (is_bounded && is_final && problem->objective != FORGE_OBJECTIVE_TIME)
+        try_all(problem, scratch);
     for (uint32_t i = 0; i < problem->launch_count; i++) {
         unsigned cores = chosen_of(scratch, i)->cores;
         struct schedule_cost cost = schedule_launch_cost(problem, i, cores, distances);

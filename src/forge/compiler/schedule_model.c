@@ -197,8 +197,8 @@ struct schedule_cost schedule_launch_cost(const struct schedule_problem *problem
     for (uint32_t i = l->first_access; i < l->first_access + l->read_count + l->write_count; i++)
         cost.bytes[level_of(rates, used, distances[i])] += problem->accesses[i].bytes;
     for (int level = 0; level < RATE_LEVELS; level++) {
-        transfer_s += cost.bytes[level] /
-                      fmin(busy * rates->core_bytes_per_s[level], rates->total_bytes_per_s[level]);
+        transfer_s +=
+            cost.bytes[level] / fmin(busy * rates->core_bytes_per_s[level], rates->total_bytes_per_s[level]);
         cost.joules += cost.bytes[level] * rates->byte_joules[level];
     }
     double compute_s = fmax(l->flop / rates->flop_per_s, l->work.plain_s) / busy;

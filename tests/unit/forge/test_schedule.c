@@ -81,7 +81,8 @@ static void add_launch(struct trial *t, struct generator *g, unsigned i, unsigne
     unsigned reads = 1 + below(g, 3), known = inputs + i;
     struct schedule_launch *l = &t->launches[i];
     double moved = 0;
-    *l = (struct schedule_launch){.first_access = (uint32_t)p->access_count, .work = {.parts = 1 + below(g, 12)}};
+    *l = (struct schedule_launch){.first_access = (uint32_t)p->access_count,
+                                  .work = {.parts = 1 + below(g, 12)}};
     for (unsigned k = 0; k < reads; k++) {
         unsigned value = below(g, known);
         struct schedule_access *access = &t->accesses[p->access_count++];
@@ -94,7 +95,8 @@ static void add_launch(struct trial *t, struct generator *g, unsigned i, unsigne
     struct schedule_value *out = &t->values[known];
     const struct schedule_access *first = &t->accesses[l->first_access];
     bool is_alike = below(g, 2) != 0; /* element-wise: may work in place */
-    *out = (struct schedule_value){is_alike ? first->bytes : floor(exp(uniform(g, log(2e3), log(6e6)))), below(g, 8) != 0};
+    *out = (struct schedule_value){is_alike ? first->bytes : floor(exp(uniform(g, log(2e3), log(6e6)))),
+                                   below(g, 8) != 0};
     t->accesses[p->access_count++] = (struct schedule_access){known, is_alike ? 1 : 0, out->bytes};
     l->write_count = 1;
     l->flop = (moved + out->bytes) * exp(uniform(g, log(0.05), log(40)));
@@ -287,8 +289,7 @@ static void compare(const struct trial *t, struct tally *tally)
     tally->worst = fmax(tally->worst, score / all.best);
     tally->exact += score <= all.best * (1 + 1e-9);
     tally->orders += all.orders;
-    tally->order_gains +=
-        score < 0.99 * schedule_score(t->problem.objective, &schedule.cores_only);
+    tally->order_gains += score < 0.99 * schedule_score(t->problem.objective, &schedule.cores_only);
     schedule_free(&schedule);
 }
 
@@ -319,7 +320,8 @@ static void bound_bytes(struct trial *t, struct generator *g)
 
 enum bounds { UNBOUNDED, BOUND_SECONDS, BOUND_BYTES, BOUND_BOTH };
 
-static void compare_many(uint64_t seed, size_t count, const char *what, forge_objective objective, enum bounds bounds)
+static void compare_many(uint64_t seed, size_t count, const char *what, forge_objective objective,
+                         enum bounds bounds)
 {
     struct generator g = {seed};
     struct tally tally = {0};
@@ -335,9 +337,10 @@ static void compare_many(uint64_t seed, size_t count, const char *what, forge_ob
             bound_seconds(&t, &g);
         compare(&t, &tally);
     }
-    print_message("%s: %zu of %zu schedules are the best one; the worst costs %.3f %% more; %.0f orders; the order "
-                  "alone gains 1 %% or more in %.0f\n",
-                  what, tally.exact, count, 100 * (tally.worst - 1), tally.orders, tally.order_gains);
+    print_message(
+        "%s: %zu of %zu schedules are the best one; the worst costs %.3f %% more; %.0f orders; the order "
+        "alone gains 1 %% or more in %.0f\n",
+        what, tally.exact, count, 100 * (tally.worst - 1), tally.orders, tally.order_gains);
     assert_true(tally.worst <= 1.02);
 }
 
