@@ -51,12 +51,12 @@ typedef struct forge_pass_facts {
 } forge_pass_facts;
 
 /* What a schedule minimises. */
-typedef enum forge_objective {
-    FORGE_OBJECTIVE_NONE,   /* launches keep the order of the graph, and use all cores */
-    FORGE_OBJECTIVE_ENERGY, /* joules of a run */
-    FORGE_OBJECTIVE_TIME,   /* seconds of a run */
-    FORGE_OBJECTIVE_EDP     /* joules times seconds (energy-delay product) */
-} forge_objective;
+typedef enum forge_minimise {
+    FORGE_MINIMISE_NONE,   /* launches keep the order of the graph, and use all cores */
+    FORGE_MINIMISE_ENERGY, /* joules of a run */
+    FORGE_MINIMISE_TIME,   /* seconds of a run */
+    FORGE_MINIMISE_EDP     /* joules times seconds (energy-delay product) */
+} forge_minimise;
 
 /* The chosen schedule of a program. All seconds and joules are expected, not measured: they follow from the
  * rates and prices of the device, which `joule calibrate` measures or which are typical of the processor. They
@@ -65,7 +65,7 @@ typedef enum forge_objective {
  * the chosen numbers of cores. */
 typedef struct forge_schedule_facts {
     uint32_t struct_size; /* number of bytes that the library filled in; may exceed the caller's structure */
-    forge_objective objective;
+    forge_minimise objective;
     size_t launches;
     size_t moved;                  /* launches that are not at the position that the graph gives them */
     uint32_t device_cores;         /* cores that a launch could use */
@@ -92,9 +92,9 @@ typedef struct forge_compile_options {
      * only. May be NULL. */
     void (*notify)(const forge_pass_facts *facts, const forge_graph *graph, void *notify_context);
     void *notify_context;
-    /* Chooses the order of launches and the number of cores of each launch. FORGE_OBJECTIVE_NONE: no choice;
+    /* Chooses the order of launches and the number of cores of each launch. FORGE_MINIMISE_NONE: no choice;
      * the members below must then be 0. */
-    forge_objective objective;
+    forge_minimise objective;
     uint32_t reserved;
     double max_seconds;       /* bound of the expected seconds of a run; 0: no bound */
     uint64_t max_arena_bytes; /* bound of the arena, the memory of intermediate values; 0: no bound */

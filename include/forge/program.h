@@ -254,7 +254,7 @@ typedef struct forge_launch_facts {
     double seconds;                         /* sum of the times of these runs */
     forge_shape shape;                      /* shape of the first output in the last run */
     forge_dtype dtype;
-    uint32_t reserved;
+    uint32_t cores; /* the launch uses at most so many threads of the device; 0: all */
 } forge_launch_facts;
 /* Describes launch `i`. JOULE_INVALID: no such launch, or struct_size too small. */
 FORGE_API joule_status forge_instance_launch(const forge_instance *instance, size_t i,

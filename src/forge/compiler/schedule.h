@@ -54,7 +54,7 @@ struct schedule_problem {
     const struct schedule_launch *launches;
     const struct schedule_edge *edges;
     size_t value_count, access_count, launch_count, edge_count;
-    forge_objective objective;
+    forge_minimise objective;
     double max_seconds; /* INFINITY: no bound */
     double max_bytes;   /* of all values with is_arena that are live at once; INFINITY: no bound */
 };
@@ -82,7 +82,7 @@ bool schedule_find(const struct schedule_problem *problem, struct schedule *out)
 void schedule_free(struct schedule *schedule);
 
 /* Returns what the objective minimises: joules, seconds, or their product. */
-double schedule_score(forge_objective objective, const struct schedule_cost *cost);
+double schedule_score(forge_minimise objective, const struct schedule_cost *cost);
 
 /* --- the model ------------------------------------------------------------------------------------------ */
 

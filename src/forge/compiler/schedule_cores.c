@@ -312,15 +312,15 @@ struct schedule_cost schedule_choose_cores(const struct schedule_problem *proble
     bool is_bounded = isfinite(problem->max_seconds);
     for (uint32_t i = 0; i < problem->launch_count; i++) {
         make_choices(problem, scratch, i, distances);
-        if (problem->objective == FORGE_OBJECTIVE_TIME)
+        if (problem->objective == FORGE_MINIMISE_TIME)
             scratch->chosen[i] = scratch->counts[i] - 1;
     }
-    if (problem->objective == FORGE_OBJECTIVE_EDP ||
-        (problem->objective == FORGE_OBJECTIVE_ENERGY && is_bounded))
+    if (problem->objective == FORGE_MINIMISE_EDP ||
+        (problem->objective == FORGE_MINIMISE_ENERGY && is_bounded))
         take_steps(problem, scratch);
-    if (is_bounded && problem->objective != FORGE_OBJECTIVE_TIME)
+    if (is_bounded && problem->objective != FORGE_MINIMISE_TIME)
         exchange_all(problem, scratch);
-    if (is_bounded && is_final && problem->objective != FORGE_OBJECTIVE_TIME)
+    if (is_bounded && is_final && problem->objective != FORGE_MINIMISE_TIME)
         try_all(problem, scratch);
     for (uint32_t i = 0; i < problem->launch_count; i++) {
         unsigned cores = chosen_of(scratch, i)->cores;

@@ -208,9 +208,9 @@ struct schedule_cost schedule_launch_cost(const struct schedule_problem *problem
     return cost;
 }
 
-double schedule_score(forge_objective objective, const struct schedule_cost *cost)
+double schedule_score(forge_minimise objective, const struct schedule_cost *cost)
 {
-    if (objective == FORGE_OBJECTIVE_TIME)
+    if (objective == FORGE_MINIMISE_TIME)
         return cost->seconds;
-    return objective == FORGE_OBJECTIVE_EDP ? cost->joules * cost->seconds : cost->joules;
+    return objective == FORGE_MINIMISE_EDP ? cost->joules * cost->seconds : cost->joules;
 }

@@ -209,7 +209,7 @@ static void judge(struct exhaustive *e)
     e->least_peak = fmin(e->least_peak, peak);
     if (peak > p->max_bytes)
         return;
-    if (p->objective != FORGE_OBJECTIVE_EDP && isinf(p->max_seconds)) {
+    if (p->objective != FORGE_MINIMISE_EDP && isinf(p->max_seconds)) {
         e->best = fmin(e->best, least_sum(e));
         return;
     }
@@ -297,9 +297,9 @@ static void compare(const struct trial *t, struct tally *tally)
 static void bound_seconds(struct trial *t, struct generator *g)
 {
     struct schedule fast, slow;
-    t->problem.objective = FORGE_OBJECTIVE_TIME;
+    t->problem.objective = FORGE_MINIMISE_TIME;
     assert_true(schedule_find(&t->problem, &fast));
-    t->problem.objective = FORGE_OBJECTIVE_ENERGY;
+    t->problem.objective = FORGE_MINIMISE_ENERGY;
     assert_true(schedule_find(&t->problem, &slow));
     t->problem.max_seconds =
         fast.after.seconds * (1 + 1e-9) + uniform(g, 0, 1) * (slow.after.seconds - fast.after.seconds);
@@ -320,7 +320,7 @@ static void bound_bytes(struct trial *t, struct generator *g)
 
 enum bounds { UNBOUNDED, BOUND_SECONDS, BOUND_BYTES, BOUND_BOTH };
 
-static void compare_many(uint64_t seed, size_t count, const char *what, forge_objective objective,
+static void compare_many(uint64_t seed, size_t count, const char *what, forge_minimise objective,
                          enum bounds bounds)
 {
     struct generator g = {seed};
@@ -328,7 +328,7 @@ static void compare_many(uint64_t seed, size_t count, const char *what, forge_ob
 
     for (size_t i = 0; i < count; i++) {
         struct trial t;
-        bool is_simple = objective != FORGE_OBJECTIVE_EDP && bounds != BOUND_SECONDS && bounds != BOUND_BOTH;
+        bool is_simple = objective != FORGE_MINIMISE_EDP && bounds != BOUND_SECONDS && bounds != BOUND_BOTH;
         make_trial(&t, &g, is_simple ? 2000 : 60);
         t.problem.objective = objective;
         if (bounds == BOUND_BYTES || bounds == BOUND_BOTH)
@@ -346,13 +346,13 @@ static void compare_many(uint64_t seed, size_t count, const char *what, forge_ob
 
 static void compare_all_kinds(uint64_t seed, size_t count)
 {
-    compare_many(seed, count, "energy", FORGE_OBJECTIVE_ENERGY, UNBOUNDED);
-    compare_many(seed + 1, count, "time", FORGE_OBJECTIVE_TIME, UNBOUNDED);
-    compare_many(seed + 2, count, "edp", FORGE_OBJECTIVE_EDP, UNBOUNDED);
-    compare_many(seed + 3, count, "energy, bounded time", FORGE_OBJECTIVE_ENERGY, BOUND_SECONDS);
-    compare_many(seed + 4, count, "energy, bounded memory", FORGE_OBJECTIVE_ENERGY, BOUND_BYTES);
-    compare_many(seed + 5, count, "time, bounded memory", FORGE_OBJECTIVE_TIME, BOUND_BYTES);
-    compare_many(seed + 6, count, "energy, both bounds", FORGE_OBJECTIVE_ENERGY, BOUND_BOTH);
+    compare_many(seed, count, "energy", FORGE_MINIMISE_ENERGY, UNBOUNDED);
+    compare_many(seed + 1, count, "time", FORGE_MINIMISE_TIME, UNBOUNDED);
+    compare_many(seed + 2, count, "edp", FORGE_MINIMISE_EDP, UNBOUNDED);
+    compare_many(seed + 3, count, "energy, bounded time", FORGE_MINIMISE_ENERGY, BOUND_SECONDS);
+    compare_many(seed + 4, count, "energy, bounded memory", FORGE_MINIMISE_ENERGY, BOUND_BYTES);
+    compare_many(seed + 5, count, "time, bounded memory", FORGE_MINIMISE_TIME, BOUND_BYTES);
+    compare_many(seed + 6, count, "energy, both bounds", FORGE_MINIMISE_ENERGY, BOUND_BOTH);
 }
 
 static void test_schedules_are_within_2_percent_of_the_best(void **state)
