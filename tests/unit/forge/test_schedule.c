@@ -367,9 +367,147 @@ static void test_schedules_of_a_fresh_seed(void **state)
     compare_all_kinds(simulation_fresh_seed(), simulation_is_full() ? 200 : 40);
 }
 
+/* --- the model ------------------------------------------------------------------------------------------ */
+
+enum { KIB = 1024, X = 0, A = 1, B = 2, C = 3, OUT = 4 };
+
+/* Fills a problem of four launches on a machine with 256 KiB of L2 per core and 4 MiB of LLC:
+ *     a = f(x), b = f(a), c = f(b), out = f(c, a)
+ * All values have `kib` KiB; a, b and c are in the arena, and each launch may work in place on its first
+ * input. */
+static void make_chain(struct trial *t, double kib)
+{
+    static const struct schedule_launch launches[] = {{.first_access = 0, .read_count = 1, .write_count = 1},
+                                                      {.first_access = 2, .read_count = 1, .write_count = 1},
+                                                      {.first_access = 4, .read_count = 1, .write_count = 1},
+                                                      {.first_access = 6, .read_count = 2, .write_count = 1}};
+    static const uint32_t values[] = {X, A, A, B, B, C, C, A, OUT};
+    *t = (struct trial){.rates = usual};
+    for (int i = 0; i <= OUT; i++)
+        t->values[i] = (struct schedule_value){kib * KIB, i == A || i == B || i == C};
+    for (size_t i = 0; i < 9; i++)
+        t->accesses[i] = (struct schedule_access){values[i], i % 2 || i == 8, kib * KIB};
+    t->accesses[7].over = 0;
+    memcpy(t->launches, launches, sizeof launches);
+    for (int i = 0; i < 4; i++)
+        t->launches[i].work.parts = 840;
+    t->problem = (struct schedule_problem){.rates = &t->rates,
+                                           .values = t->values,
+                                           .accesses = t->accesses,
+                                           .launches = t->launches,
+                                           .edges = t->edges,
+                                           .value_count = 5,
+                                           .access_count = 9,
+                                           .launch_count = 4,
+                                           .objective = FORGE_MINIMISE_ENERGY,
+                                           .max_seconds = INFINITY,
+                                           .max_bytes = INFINITY};
+    for (unsigned i = 1; i < 4; i++)
+        add_edge(t, i - 1, i);
+}
+
+static const uint32_t in_order[] = {0, 1, 2, 3};
+
+/* b and c can be stored in the memory of a and b only if no later launch reads those: a is read again, so
+ * two values are live at once. */
+static void test_reuse_distances_and_live_bytes(void **state)
+{
+    (void)state;
+    struct trial t;
+    double d[9], unit = 100 * KIB;
+    make_chain(&t, 100);
+    assert_near(schedule_trace(&t.problem, in_order, d), 2 * unit, 0.5);
+    assert_near(d[0], 2 * unit, 0.5); /* x: since the previous run, only out; a, b and c are no more */
+    assert_near(d[2], unit, 0.5);     /* a: read at once */
+    assert_near(d[1], unit, 0.5);     /* a counts at the level of its next reader */
+    assert_near(d[4], unit, 0.5);
+    assert_near(d[6], unit, 0.5);
+    assert_near(d[7], 2 * unit, 0.5); /* a again, after c, in whose memory b was */
+    assert_true(isinf(d[8]));         /* out: no reader */
+    make_chain(&t, 3000);
+    schedule_trace(&t.problem, in_order, d);
+    assert_near(d[2], 3000 * KIB, 0.5);
+    assert_true(isinf(d[0]) && isinf(d[7]));
+}
+
+/* Figures by hand: 100 KiB from L2 and 100 KiB from memory, on 1, 3 and 6 cores. */
+static void test_the_cost_of_a_launch(void **state)
+{
+    (void)state;
+    struct trial t;
+    double d[9];
+    make_chain(&t, 100);
+    schedule_trace(&t.problem, in_order, d);
+    d[0] = INFINITY;
+    for (unsigned cores = 1; cores <= 6; cores++) {
+        struct schedule_cost cost = schedule_launch_cost(&t.problem, 0, cores, d);
+        double bytes = 100 * KIB, memory_rate = cores == 1 ? 10e9 : cores == 2 ? 20e9 : 24e9;
+        double seconds = bytes / (cores * 60e9) + bytes / memory_rate + 2e-6;
+        assert_near(cost.seconds, seconds, 1e-9 * seconds);
+        assert_near(cost.bytes[RATE_L2], bytes, 0.5);
+        assert_near(cost.bytes[RATE_MEMORY], bytes, 0.5);
+        double joules = (10 + 4 * cores) * seconds + bytes * (6e-12 + 240e-12);
+        assert_near(cost.joules, joules, 1e-9 * joules);
+    }
+    t.launches[0].flop = 1e9; /* 50 ms on one core */
+    t.launches[0].work.parts = 4;
+    assert_near(schedule_launch_cost(&t.problem, 0, 3, d).seconds, 0.025 + 2e-6, 1e-9); /* two rounds */
+    assert_near(schedule_launch_cost(&t.problem, 0, 4, d).seconds, 0.0125 + 2e-6, 1e-9);
+    t.launches[0].work.plain_s = 0.2; /* a reference kernel */
+    assert_near(schedule_launch_cost(&t.problem, 0, 2, d).seconds, 0.1 + 2e-6, 1e-9);
+}
+
+/* Two pairs of launches, of which each pair shares a large value: the launches of a pair belong together. */
+static void test_readers_of_a_value_come_together(void **state)
+{
+    (void)state;
+    struct trial t = {.rates = usual};
+    struct schedule s;
+    for (int i = 0; i < 2; i++)
+        t.values[i] = (struct schedule_value){3 << 20, false};
+    for (uint32_t i = 0; i < 4; i++) {
+        t.values[2 + i] = (struct schedule_value){64 * KIB, false};
+        t.accesses[2 * i] = (struct schedule_access){i % 2, 0, 3 << 20};
+        t.accesses[2 * i + 1] = (struct schedule_access){2 + i, 0, 64 * KIB};
+        t.launches[i] = (struct schedule_launch){
+            .work = {.parts = 840}, .first_access = 2 * i, .read_count = 1, .write_count = 1};
+    }
+    t.problem = (struct schedule_problem){.rates = &t.rates,
+                                          .values = t.values,
+                                          .accesses = t.accesses,
+                                          .launches = t.launches,
+                                          .value_count = 6,
+                                          .access_count = 8,
+                                          .launch_count = 4,
+                                          .objective = FORGE_MINIMISE_TIME,
+                                          .max_seconds = INFINITY,
+                                          .max_bytes = INFINITY};
+    assert_true(schedule_find(&t.problem, &s));
+    assert_int_equal(s.order[0] % 2, s.order[1] % 2);
+    assert_int_equal(s.order[2] % 2, s.order[3] % 2);
+    assert_true(s.after.bytes[RATE_MEMORY] < s.before.bytes[RATE_MEMORY] * 0.6);
+    assert_true(s.after.seconds < s.before.seconds);
+    schedule_free(&s);
+}
+
+static void test_a_program_without_launches(void **state)
+{
+    (void)state;
+    struct schedule s;
+    struct schedule_problem none = {
+        .rates = &usual, .objective = FORGE_MINIMISE_EDP, .max_seconds = INFINITY, .max_bytes = INFINITY};
+    assert_true(schedule_find(&none, &s));
+    assert_true(s.after.seconds == 0 && s.after.joules == 0);
+    schedule_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reuse_distances_and_live_bytes),
+        cmocka_unit_test(test_the_cost_of_a_launch),
+        cmocka_unit_test(test_readers_of_a_value_come_together),
+        cmocka_unit_test(test_a_program_without_launches),
         cmocka_unit_test(test_schedules_are_within_2_percent_of_the_best),
         cmocka_unit_test(test_schedules_of_a_fresh_seed),
     };

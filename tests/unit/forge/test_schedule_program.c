@@ -193,7 +193,7 @@ static void test_a_bound_of_bytes_is_kept_or_refused(void **state)
 
 /* --- two simulated machines ----------------------------------------------------------------------------- */
 
-enum { CORES = 8, LAUNCHES = 6 };
+enum { CORES = 8, LAUNCHES = 6, RUNS = 8 };
 #define START_SECONDS 0.002 /* of each launch, on any number of cores */
 #define WORK_SECONDS  0.008 /* of each launch, on one core */
 
@@ -316,18 +316,18 @@ static struct outcome measure(forge_device *device, forge_minimise objective)
     stand_by();
     assert_int_equal(forge_instance_set_zeros(side.instance, NULL, NULL), JOULE_OK);
     assert_int_equal(forge_energy_start(side.instance, meter, JOULE_CPU, NULL), JOULE_OK);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < RUNS; i++)
         assert_int_equal(forge_instance_run(side.instance, NULL), JOULE_OK);
     stand_by();
     joule_sample_now(meter);
     assert_int_equal(forge_energy_now(side.instance, &joules), JOULE_OK);
     assert_int_equal(joules.cls, JOULE_CLASS_MEASURED);
-    outcome.joules = joules.value / 3;
+    outcome.joules = joules.value / RUNS;
     for (size_t i = 0; i < LAUNCHES; i++) {
         assert_int_equal(forge_instance_launch(side.instance, i, &launch), JOULE_OK);
         assert_true(i == 0 || outcome.cores == (launch.cores ? launch.cores : CORES));
         outcome.cores = launch.cores ? launch.cores : CORES;
-        outcome.seconds += launch.seconds / 3;
+        outcome.seconds += launch.seconds / RUNS;
     }
     joule_close(meter);
     unload(&side);
@@ -350,7 +350,8 @@ static forge_device *open_simulated(double static_watts, double core_watts)
     return device;
 }
 
-/* Measures both objectives, and checks the signs and the model's figures. Returns the number of cores for
+/* Measures both objectives, and checks the signs. The meter's energy misses a part of the first launch, because
+ * its counter increases when a launch ends. Returns the number of cores for
  * `energy`. */
 static unsigned compare_objectives(const char *name, double static_watts, double core_watts)
 {
@@ -366,8 +367,8 @@ static unsigned compare_objectives(const char *name, double static_watts, double
     assert_true(energy.cores < quick.cores);
     assert_true(energy.joules < quick.joules);
     assert_true(energy.seconds > quick.seconds);
-    assert_near(energy.joules, energy.facts.chosen_joules, 0.01 * energy.joules);
-    assert_near(quick.joules, quick.facts.chosen_joules, 0.01 * quick.joules);
+    assert_near(energy.joules, energy.facts.chosen_joules, 0.03 * energy.joules);
+    assert_near(quick.joules, quick.facts.chosen_joules, 0.03 * quick.joules);
     assert_near(energy.seconds, energy.facts.chosen_seconds, 0.01 * energy.seconds);
     forge_device_close(device);
     return energy.cores;
