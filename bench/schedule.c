@@ -1,8 +1,8 @@
-/* bench/schedule.c - what the scheduler changes in the training steps and the inference of four networks.
+/* bench/schedule.c - the effect of schedules on training steps and inference of four networks.
  *
- * For each network and objective, prints the expected gains of the order and of the numbers of cores, the live
- * bytes, and the time of compilation. All gains are modelled. With --run, also runs the program in the order of
- * the graph and the scheduled program in turns, and prints the medians of the measured seconds.
+ * For each network and objective, prints the expected gains of the order and of the numbers of cores, the
+ * live bytes, and the time of compilation. All gains are modelled. With --run, also runs the program in the
+ * order of the graph and the scheduled program in turns, and prints the medians of the measured seconds.
  */
 #include <math.h>
 #include <stdio.h>

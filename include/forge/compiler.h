@@ -50,7 +50,7 @@ typedef struct forge_pass_facts {
     joule_quantity joules_before, joules_after;
 } forge_pass_facts;
 
-/* What a schedule minimises. */
+/* The figure that a schedule minimises. */
 typedef enum forge_minimise {
     FORGE_MINIMISE_NONE,   /* launches keep the order of the graph, and use all cores */
     FORGE_MINIMISE_ENERGY, /* joules of a run */
@@ -59,10 +59,10 @@ typedef enum forge_minimise {
 } forge_minimise;
 
 /* The chosen schedule of a program. All seconds and joules are expected, not measured: they follow from the
- * rates and prices of the device, which `joule calibrate` measures or which are typical of the processor. They
- * are those of one run after other runs, at the largest sizes. `given`: in the order of the graph, on all
- * cores; `cores`: in the order of the graph, on the chosen numbers of cores; `chosen`: in the chosen order, on
- * the chosen numbers of cores. */
+ * rates and prices of the device, which `joule calibrate` measures or which are typical of the processor.
+ * They are those of one run after other runs, at the largest sizes. `given`: in the order of the graph, on
+ * all cores; `cores`: in the order of the graph, on the chosen numbers of cores; `chosen`: in the chosen
+ * order, on the chosen numbers of cores. */
 typedef struct forge_schedule_facts {
     uint32_t struct_size; /* number of bytes that the library filled in; may exceed the caller's structure */
     forge_minimise objective;

@@ -32,6 +32,7 @@ typedef struct forge_device forge_device; /* any thread may use it; it runs one 
  * machine's CPU. The environment variable FORGE_MACHINE replaces figures:
  * "flop_per_s=6e13,bytes_per_s=3e12,launch_seconds=4e-6,idle_watts=90,busy_watts=300,flop_joules=5e-13,
  * byte_joules=6e-11" (one line).
+ * More figures describe cores and caches (forge-devices(1)).
  * If FORGE_MACHINE is set, all kernels count as optimised, unless it contains plain_per_s, the speed of
  * reference kernels. JOULE_INVALID: FORGE_MACHINE cannot be parsed. */
 FORGE_API joule_status forge_device_open(const char *name, forge_device **out_device, joule_error *out_error);

@@ -111,8 +111,8 @@ static void run_shared(struct loop *loop, unsigned worker)
         run_chunk(loop, chunk, worker);
 }
 
-/* Waits for a loop and joins it. Returns the loop, or NULL if the worker must end. A worker that a loop with a
- * limit does not need sleeps at once, because spinning takes energy. The caller holds the lock. */
+/* Waits for a loop and joins it. Returns the loop, or NULL if the worker must end. A worker that a loop with
+ * a limit does not need sleeps at once, because spinning takes energy. The caller holds the lock. */
 static struct loop *wait_for_loop(struct worker *self)
 {
     struct pool *pool = self->pool;

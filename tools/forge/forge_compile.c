@@ -191,8 +191,8 @@ static joule_status compile(const struct request *request, joule_error *error)
     return status;
 }
 
-/* Sets the objective from its name. Returns false, after a message, if the name is unknown, or if other options
- * do not fit. */
+/* Sets the objective from its name. Returns false, after a message, if the name is unknown, or if other
+ * options do not fit. */
 static bool read_objective(struct request *request, const char *name)
 {
     int i = 0;

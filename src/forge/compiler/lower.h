@@ -15,7 +15,7 @@
 #include "base/index.h"
 #include "forge/hal/backend.h"
 
-/* What a caller wants from the schedule: members of forge_compile_options. */
+/* Wishes of a caller for the schedule: members of forge_compile_options. */
 struct schedule_wish {
     forge_minimise objective; /* FORGE_MINIMISE_NONE: launches keep the order of the graph */
     double max_seconds;       /* 0: no bound */

@@ -99,7 +99,8 @@ static void describe_values(struct description *d)
     for (uint32_t i = 0; i < l->buffer_count; i++) {
         const struct lowered_buffer *buffer = &l->buffers[i];
         d->stored_in[i] = i;
-        d->values[i] = (struct schedule_value){(double)buffer->record.size_bytes,
+        uint64_t units = (buffer->record.size_bytes + PROGRAM_ALIGNMENT - 1) / PROGRAM_ALIGNMENT;
+        d->values[i] = (struct schedule_value){(double)(units * PROGRAM_ALIGNMENT),
                                                buffer->record.kind == BUFFER_ARENA && !buffer->is_result};
     }
     for (size_t i = 0; i < l->graph->slot_count; i++) {
@@ -133,8 +134,8 @@ static double bytes_of(const struct view *view)
     return (double)forge_dtype_size_bytes(view->dtype, forge_shape_elements(&stored));
 }
 
-/* Fills the accesses of a launch. The bytes that the launch moves are divided among its operands in proportion
- * to their sizes. */
+/* Fills the accesses of a launch. The bytes that the launch moves are divided among its operands in
+ * proportion to their sizes. */
 static void describe_accesses(struct description *d, const struct lowered_launch *launch,
                               const struct view *views, const struct program_cost *cost)
 {

@@ -18,6 +18,9 @@ enum { MAX_WORK = 40000000, MAX_TRIALS = 12000, SMALL = 40, MAX_TOGETHER = 3, RA
 
 /* Scores within this relative distance count as equal. */
 #define EQUAL 1e-9
+/* The given order remains if another order gains less than this part of the score, and less than ten times
+ * this part of the live bytes: the model is not exact enough for smaller gains. */
+#define WORTH 1e-3
 
 /* A priority of the list scheduler. */
 enum priority { PRIORITY_MEMORY, PRIORITY_RECENT, PRIORITY_RANDOM };
@@ -80,6 +83,13 @@ static bool is_better(const struct grade *a, const struct grade *b)
     if (fabs(a->score - b->score) > EQUAL * fabs(b->score))
         return a->score < b->score;
     return a->cost.peak_bytes < b->cost.peak_bytes * (1 - EQUAL);
+}
+
+/* Returns true if the order of `best` is not worth a change of the given order. */
+static bool is_good_enough(const struct grade *given, const struct grade *best)
+{
+    return given->excess <= best->excess + EQUAL && given->score <= best->score * (1 + WORTH) &&
+           given->cost.peak_bytes <= best->cost.peak_bytes * (1 + 10 * WORTH);
 }
 
 static void note_best(struct search *s, const struct grade *grade)
@@ -170,8 +180,8 @@ static bool try_all_moves(struct search *s, uint32_t from, uint32_t length)
     return false;
 }
 
-/* Tries some positions for a launch: the ends of its range, and those directly behind the other readers of its
- * inputs. */
+/* Tries some positions for a launch: the ends of its range, and those directly behind the other readers of
+ * its inputs. */
 static bool try_few_moves(struct search *s, uint32_t launch)
 {
     const struct schedule_launch *l = &s->problem->launches[launch];
@@ -391,13 +401,16 @@ static void free_search(struct search *s)
     schedule_cores_free(s->cores_scratch);
 }
 
-/* Sets the costs of the given order, which is the present order. */
+/* Sets the costs of the given order, which is the present order, on as many cores as each launch has
+ * parts. */
 static void note_given(struct search *s)
 {
     const struct schedule_problem *p = s->problem;
     struct schedule_cost all = {.peak_bytes = schedule_trace(p, s->order, s->distances)};
     for (uint32_t i = 0; i < p->launch_count; i++) {
-        struct schedule_cost cost = schedule_launch_cost(p, i, p->rates->cores, s->distances);
+        size_t parts = p->launches[i].work.parts ? p->launches[i].work.parts : 1;
+        unsigned cores = parts < p->rates->cores ? (unsigned)parts : p->rates->cores;
+        struct schedule_cost cost = schedule_launch_cost(p, i, cores, s->distances);
         all.seconds += cost.seconds;
         all.joules += cost.joules;
         for (int level = 0; level < RATE_LEVELS; level++)
@@ -439,6 +452,13 @@ static void search(struct search *s)
     memcpy(s->order, s->out->order, p->launch_count * sizeof *s->order);
     struct grade last = try_order(s, true);
     note_best(s, &last);
+    if (is_good_enough(&given, &s->best)) {
+        for (uint32_t i = 0; i < p->launch_count; i++)
+            s->order[i] = i;
+        s->best = (struct grade){.excess = INFINITY, .score = INFINITY};
+        last = try_order(s, true);
+        note_best(s, &last);
+    }
     s->out->after = s->best.cost;
     s->out->trials = s->trials;
 }

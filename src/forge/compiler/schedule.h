@@ -45,8 +45,8 @@ struct schedule_edge {
     uint32_t before, after;
 };
 
-/* What is to be scheduled. The launches are in an order that satisfies all edges. All arrays are owned by the
- * caller. */
+/* The launches to schedule, and the bounds. The launches are in an order that satisfies all edges. All arrays
+ * are owned by the caller. */
 struct schedule_problem {
     const struct device_rates *rates;
     const struct schedule_value *values;
@@ -69,7 +69,7 @@ struct schedule_cost {
 struct schedule {
     uint32_t *order;                 /* [launch_count]: launches in the order in which they run */
     uint16_t *cores;                 /* [launch_count], by launch: number of cores */
-    struct schedule_cost before;     /* in the given order, on all cores */
+    struct schedule_cost before;     /* in the given order, on all cores that a launch can use */
     struct schedule_cost cores_only; /* in the given order, on the chosen numbers of cores */
     struct schedule_cost after;      /* in the chosen order, on the chosen numbers of cores */
     size_t trials;                   /* number of orders that were compared */
@@ -96,9 +96,9 @@ struct schedule_cost schedule_launch_cost(const struct schedule_problem *problem
 
 /* --- numbers of cores (schedule_cores.c) ---------------------------------------------------------------- */
 
-/* Chooses the number of cores of each launch, for fixed distances. `scratch` is of schedule_cores_new. is_final:
- * spends more time on a choice that a bound of the seconds makes difficult.
- * out_cores: [launch_count]. Returns the sum of all costs; peak_bytes is 0. */
+/* Chooses the number of cores of each launch, for fixed distances. `scratch` is of schedule_cores_new.
+ * is_final: spends more time on a choice that a bound of the seconds makes difficult. out_cores:
+ * [launch_count]. Returns the sum of all costs; peak_bytes is 0. */
 struct schedule_cost schedule_choose_cores(const struct schedule_problem *problem, const double *distances,
                                            struct cores_scratch *scratch, bool is_final, uint16_t *out_cores);
 /* Returns memory for schedule_choose_cores, or NULL if out of memory. The caller frees it with

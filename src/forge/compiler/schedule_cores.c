@@ -139,8 +139,8 @@ static int by_price(const void *left, const void *right)
     return a->to < b->to ? -1 : a->to > b->to;
 }
 
-/* Adds the steps of one launch, from corner to corner of the lower convex hull of its choices. Returns the new
- * number of steps. */
+/* Adds the steps of one launch, from corner to corner of the lower convex hull of its choices. Returns the
+ * new number of steps. */
 static size_t add_steps(struct cores_scratch *s, uint32_t launch, size_t count)
 {
     const struct choice *choices = choices_of(s, launch);
@@ -224,8 +224,8 @@ struct descent {
     unsigned left; /* visits that are still allowed */
 };
 
-/* Tries all choices of the launches from `launch` on that can keep the bound and improve the score. before: sum
- * of the launches before it. */
+/* Tries all choices of the launches from `launch` on that can keep the bound and improve the score. before:
+ * sum of the launches before it. */
 static void descend(struct descent *d, uint32_t launch, struct schedule_cost before)
 {
     struct schedule_cost least = {.seconds = before.seconds + d->rest[launch].seconds,

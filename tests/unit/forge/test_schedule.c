@@ -268,7 +268,7 @@ static void assert_is_valid(const struct trial *t, const struct schedule *s)
     assert_near(s->after.peak_bytes, sum.peak_bytes, 0.5);
 }
 
-/* What a group of trials showed. */
+/* Results of a group of trials. */
 struct tally {
     size_t exact;       /* schedules that equal the best one */
     double worst;       /* largest score, relative to the best one */

@@ -191,8 +191,8 @@ static double *core_member(struct machine *machine, const char *name, const char
     return NULL;
 }
 
-/* Sets the number of cores, or a member of machine->cores. value: the text after the name, or NULL. *out_found:
- * false if there is no such name. */
+/* Sets the number of cores, or a member of machine->cores. value: the text after the name, or NULL.
+ * *out_found: false if there is no such name. */
 static joule_status read_core(struct machine *machine, const char *name, const char *value, bool *out_found,
                               joule_error *error)
 {

@@ -35,8 +35,8 @@ struct machine {
         joule_class cls;
         char source[128];
     } figures[FIGURES];
-    /* What the figures do not contain: cores and caches, and the rates and prices of a core's bytes. The other
-     * members are 0; machine_rates sets all. */
+    /* Cores and caches, and the rates and prices of a core's bytes, which are not among the figures. The
+     * other members are 0; machine_rates sets all. */
     struct device_rates cores;
 };
 
@@ -45,9 +45,9 @@ struct machine {
 joule_status machine_of_cpu(const forge_device_facts *cpu, struct machine *out_machine,
                             joule_error *out_error);
 /* Replaces the figures in the text, for example "flop_per_s=1e12,idle_watts=40"; other figures do not change.
- * If plain_per_s is not in the text, it becomes infinity; caches that are not in the text become absent, and a
- * core gets its part of bytes_per_s. Returns JOULE_INVALID if the text is wrong; the message names the wrong
- * item. */
+ * If plain_per_s is not in the text, it becomes infinity; caches that are not in the text become absent, and
+ * a core gets its part of bytes_per_s. Returns JOULE_INVALID if the text is wrong; the message names the
+ * wrong item. */
 joule_status machine_read(struct machine *machine, const char *text, joule_error *out_error);
 /* The work of one launch. */
 struct machine_work {
