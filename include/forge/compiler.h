@@ -51,6 +51,37 @@ typedef struct forge_pass_facts {
     joule_quantity joules_before, joules_after;
 } forge_pass_facts;
 
+/* The figure that a schedule minimises. */
+typedef enum forge_minimise {
+    FORGE_MINIMISE_NONE,   /* launches keep the order of the graph, and use all cores */
+    FORGE_MINIMISE_ENERGY, /* joules of a run */
+    FORGE_MINIMISE_TIME,   /* seconds of a run */
+    FORGE_MINIMISE_EDP     /* joules times seconds (energy-delay product) */
+} forge_minimise;
+
+/* The chosen schedule of a program. All seconds and joules are expected, not measured: they follow from the
+ * rates and prices of the device, which `joule calibrate` measures or which are typical of the processor.
+ * They are those of one run after other runs, at the largest sizes. `given`: in the order of the graph, on
+ * all cores; `cores`: in the order of the graph, on the chosen numbers of cores; `chosen`: in the chosen
+ * order, on the chosen numbers of cores. */
+typedef struct forge_schedule_facts {
+    uint32_t struct_size; /* number of bytes that the library filled in; may exceed the caller's structure */
+    forge_minimise objective;
+    size_t launches;
+    size_t moved;                  /* launches that are not at the position that the graph gives them */
+    uint32_t device_cores;         /* cores that a launch could use */
+    uint32_t min_cores, max_cores; /* fewest and most cores of a launch */
+    size_t limited;                /* launches that use fewer cores than they could */
+    double given_seconds, given_joules;
+    double cores_seconds, cores_joules;
+    double chosen_seconds, chosen_joules;
+    /* bytes that a run moves from and to the L2 caches, the last-level cache and memory */
+    double given_bytes[3], chosen_bytes[3];
+    double given_peak_bytes, chosen_peak_bytes; /* live at once in the arena */
+    size_t trials;                              /* orders that were compared */
+    bool is_calibrated; /* rates or prices of this machine were measured by `joule calibrate` */
+} forge_schedule_facts;
+
 /* Options of a compilation. With all members except struct_size 0, forge_compile_with does what forge_compile
  * does. */
 typedef struct forge_compile_options {
@@ -65,6 +96,14 @@ typedef struct forge_compile_options {
     /* Names of passes that do not run, separated by commas, for example "fuse,order"; NULL: all passes run.
      * Without `expand`, a graph compiles only if the device has kernels for all its composites. */
     const char *skip;
+    /* Chooses the order of launches and the number of cores of each launch. FORGE_MINIMISE_NONE: no choice;
+     * the members below must then be 0. */
+    forge_minimise objective;
+    uint32_t reserved;
+    double max_seconds;       /* bound of the expected seconds of a run; 0: no bound */
+    uint64_t max_arena_bytes; /* bound of the arena, the memory of intermediate values; 0: no bound */
+    /* Called once with the chosen schedule. May be NULL. */
+    void (*notify_schedule)(const forge_schedule_facts *facts, void *notify_context);
 } forge_compile_options;
 
 /* Compiles a graph like forge_compile, with options. options: may be NULL. The caller owns the program

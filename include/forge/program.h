@@ -32,6 +32,7 @@ typedef struct forge_device forge_device; /* any thread may use it; it runs one 
  * machine's CPU. The environment variable FORGE_MACHINE replaces figures:
  * "flop_per_s=6e13,bytes_per_s=3e12,launch_seconds=4e-6,idle_watts=90,busy_watts=300,flop_joules=5e-13,
  * byte_joules=6e-11" (one line).
+ * More figures describe cores and caches (forge-devices(1)).
  * If FORGE_MACHINE is set, all kernels count as optimised, unless it contains plain_per_s, the speed of
  * reference kernels. JOULE_INVALID: FORGE_MACHINE cannot be parsed. */
 FORGE_API joule_status forge_device_open(const char *name, forge_device **out_device, joule_error *out_error);
@@ -254,7 +255,7 @@ typedef struct forge_launch_facts {
     double seconds;                         /* sum of the times of these runs */
     forge_shape shape;                      /* shape of the first output in the last run */
     forge_dtype dtype;
-    uint32_t reserved;
+    uint32_t cores; /* the launch uses at most so many threads of the device; 0: all */
 } forge_launch_facts;
 /* Describes launch `i`. JOULE_INVALID: no such launch, or struct_size too small. */
 FORGE_API joule_status forge_instance_launch(const forge_instance *instance, size_t i,

@@ -27,6 +27,7 @@ struct loop {
     void *context;
     size_t count, grain, chunks;
     atomic_size_t next; /* index of the next chunk to run */
+    size_t helpers;     /* number of workers that may still join; under lock while workers may join */
 };
 
 /* A thread of a pool, owned by the pool. */
@@ -110,22 +111,26 @@ static void run_shared(struct loop *loop, unsigned worker)
         run_chunk(loop, chunk, worker);
 }
 
-/* Waits for a loop and joins it. Returns the loop, or NULL if the worker must end. The caller holds the
- * lock. */
+/* Waits for a loop and joins it. Returns the loop, or NULL if the worker must end. A worker that a loop with
+ * a limit does not need sleeps at once, because spinning takes energy. The caller holds the lock. */
 static struct loop *wait_for_loop(struct worker *self)
 {
     struct pool *pool = self->pool;
+    bool spins = true;
     while (self->index < pool->width) {
         if (pool->posted == self->seen) {
-            spin_while(pool, &pool->posted, self->seen);
+            if (spins)
+                spin_while(pool, &pool->posted, self->seen);
             while (pool->posted == self->seen)
                 pthread_cond_wait(&pool->work, &pool->lock);
         }
         self->seen = pool->posted; /* join each loop only once */
-        if (pool->loop) {
+        if (pool->loop && pool->loop->helpers > 0) {
+            pool->loop->helpers--;
             pool->active++;
             return pool->loop;
         }
+        spins = !pool->loop;
     }
     return NULL;
 }
@@ -350,11 +355,11 @@ unsigned pool_width(struct pool *pool)
  * caller runs. */
 static void open_loop(struct pool *pool, struct loop *loop)
 {
+    size_t helpers = loop->helpers; /* read before a worker can change it */
     pthread_mutex_lock(&pool->lock);
     pool->loop = loop;
     pool->posted++;
     pthread_mutex_unlock(&pool->lock);
-    size_t helpers = loop->chunks - 1;
     if (helpers >= pool->width - 1)
         pthread_cond_broadcast(&pool->work);
     else
@@ -378,14 +383,23 @@ static void close_loop(struct pool *pool)
 
 void parallel_for(struct pool *pool, size_t count, size_t grain, parallel_fn fn, void *context)
 {
+    parallel_for_few(pool, 0, count, grain, fn, context);
+}
+
+void parallel_for_few(struct pool *pool, unsigned width, size_t count, size_t grain, parallel_fn fn,
+                      void *context)
+{
     if (count == 0)
         return;
     if (grain == 0)
         grain = 1;
     struct loop loop = {.fn = fn, .context = context, .count = count, .grain = grain};
     loop.chunks = (count - 1) / grain + 1;
+    loop.helpers = loop.chunks - 1;
+    if (width && loop.helpers > width - 1)
+        loop.helpers = width - 1;
 
-    bool is_alone = loop.chunks == 1 || !pool || pool->forks != fork_count ||
+    bool is_alone = loop.helpers == 0 || !pool || pool->forks != fork_count ||
                     atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire);
     if (is_alone) {
         for (size_t chunk = 0; chunk < loop.chunks; chunk++)

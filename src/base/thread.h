@@ -50,5 +50,8 @@ unsigned pool_width(struct pool *pool);
  * A grain of 0 means 1. If the pool is NULL, busy or was created before fork, the whole loop runs in the
  * calling thread. Allocates nothing. Any thread. */
 void parallel_for(struct pool *pool, size_t count, size_t grain, parallel_fn fn, void *context);
+/* Like parallel_for, with at most `width` threads, including the caller; 0: no limit. */
+void parallel_for_few(struct pool *pool, unsigned width, size_t count, size_t grain, parallel_fn fn,
+                      void *context);
 
 #endif

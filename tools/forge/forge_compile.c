@@ -6,6 +6,7 @@
 #include <forge/compiler.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "forge_commands.h"
 #include "common/options.h"
 #include "common/output.h"
@@ -18,6 +19,8 @@ struct request {
     const char *stop_after; /* pass name; NULL: compile to a program */
     const char *skip;       /* names of passes, separated by commas; NULL: all passes run */
     bool shows_passes;
+    forge_minimise objective;
+    double max_seconds, max_bytes; /* 0: no bound */
     struct sizes sizes;
 };
 
@@ -48,10 +51,71 @@ static void print_pass(const forge_pass_facts *facts, const forge_graph *graph, 
            joules[1]);
 }
 
+/* --- the schedule --------------------------------------------------------------------------------------- */
+
+static const char *const objectives[] = {"none", "energy", "time", "edp"};
+enum { OBJECTIVES = sizeof objectives / sizeof *objectives };
+
+/* Returns by how much `after` is less than `before`, in percent; 0 if both are 0. */
+static double gain_of(double before, double after)
+{
+    return before > 0 ? 100 * (1 - after / before) : 0;
+}
+
+static void print_change(const char *what, double before, double after, joule_dimension dimension)
+{
+    char from[32], to[32];
+    joule_format(before, dimension, 3, from, sizeof from);
+    joule_format(after, dimension, 3, to, sizeof to);
+    printf("%s %s -> %s (%+.1f %%)", what, from, to, -gain_of(before, after));
+}
+
+static void print_gains(const forge_schedule_facts *facts)
+{
+    const double seconds[] = {facts->given_seconds, facts->cores_seconds, facts->chosen_seconds};
+    const double joules[] = {facts->given_joules, facts->cores_joules, facts->chosen_joules};
+    double score[3];
+    for (int i = 0; i < 3; i++)
+        score[i] = facts->objective == FORGE_MINIMISE_ENERGY ? joules[i]
+                   : facts->objective == FORGE_MINIMISE_TIME ? seconds[i]
+                                                             : joules[i] * seconds[i];
+    double by_order = gain_of(score[1], score[2]);
+    printf("  gain in %s: numbers of cores %.1f %%, order %.1f %%", objectives[facts->objective],
+           gain_of(score[0], score[1]), by_order);
+    printf("%s\n", by_order < 1 ? "; the order gains less than 1 %" : "");
+}
+
+static void print_schedule(const forge_schedule_facts *facts, void *context)
+{
+    static const char *const levels[] = {"L2", "last-level cache", "memory"};
+    char bytes[2][BYTES_TEXT];
+    (void)context;
+    printf("schedule for %s: %zu of %zu launches moved, %zu on fewer cores than they could use (%u to %u of "
+           "%u); %zu orders compared\n",
+           objectives[facts->objective], facts->moved, facts->launches, facts->limited, facts->min_cores,
+           facts->max_cores, facts->device_cores, facts->trials);
+    print_change("  expected, modelled:", facts->given_seconds, facts->chosen_seconds, JOULE_DIMENSION_TIME);
+    print_change(",", facts->given_joules, facts->chosen_joules, JOULE_DIMENSION_ENERGY);
+    printf("; %s\n", facts->is_calibrated
+                         ? "with rates that joule calibrate measured"
+                         : "with typical rates: joule calibrate measures those of this machine");
+    print_gains(facts);
+    for (int i = 0; i < 3; i++)
+        printf("%s%s %s -> %s", i ? ", " : "  bytes by level: ", levels[i],
+               bytes_text(facts->given_bytes[i], bytes[0]), bytes_text(facts->chosen_bytes[i], bytes[1]));
+    printf("\n  live at once: %s -> %s\n", bytes_text(facts->given_peak_bytes, bytes[0]),
+           bytes_text(facts->chosen_peak_bytes, bytes[1]));
+}
+
 static forge_compile_options options_for(const struct request *request)
 {
-    forge_compile_options options = {
-        .struct_size = sizeof options, .stop_after = request->stop_after, .skip = request->skip};
+    forge_compile_options options = {.struct_size = sizeof options,
+                                     .stop_after = request->stop_after,
+                                     .skip = request->skip,
+                                     .objective = request->objective,
+                                     .max_seconds = request->max_seconds,
+                                     .max_arena_bytes = (uint64_t)request->max_bytes,
+                                     .notify_schedule = print_schedule};
     if (request->shows_passes) {
         options.notify = print_pass;
         options.notify_context = (void *)(request->stop_after ? "# " : "");
@@ -129,14 +193,40 @@ static joule_status compile(const struct request *request, joule_error *error)
     return status;
 }
 
+/* Sets the objective from its name. Returns false, after a message, if the name is unknown, or if other
+ * options do not fit. */
+static bool read_objective(struct request *request, const char *name)
+{
+    int i = 0;
+    while (name && i < OBJECTIVES && strcmp(objectives[i], name) != 0)
+        i++;
+    request->objective = (forge_minimise)i;
+    if (i == OBJECTIVES)
+        complain("compile", "--objective must be energy, time, edp or none, not '%s'", name);
+    else if (i == 0 && (request->max_seconds > 0 || request->max_bytes > 0))
+        complain("compile", "--time-bound and --memory need --objective");
+    else if (request->max_bytes > 1e15)
+        complain("compile", "--memory must be at most 1e15");
+    else if (i > 0 && request->stop_after)
+        complain("compile", "--objective schedules a program: use --output, not --stop-after");
+    else
+        return true;
+    return false;
+}
+
 static int read_request(struct request *request, int argc, char **argv)
 {
     struct option_list sizes = {0};
+    const char *objective = NULL;
     const struct option table[] = {
         {"output", 'o', OPTION_TEXT, &request->program, "FILE",
          "file of the program; an existing file is replaced atomically"},
         {"device", 'd', OPTION_TEXT, &request->device, "NAME", "device to compile for (default: cpu)"},
         {"size", 0, OPTION_LIST, &sizes, "NAME=N", "value of a symbol; may be repeated"},
+        {"objective", 0, OPTION_TEXT, &objective, "NAME",
+         "choose order and cores for energy, time or edp (energy x time)"},
+        {"time-bound", 0, OPTION_TIME, &request->max_seconds, "TIME", "longest expected time of a run: 5ms"},
+        {"memory", 0, OPTION_NUMBER, &request->max_bytes, "BYTES", "most bytes of intermediate values"},
         {"passes", 'p', OPTION_FLAG, &request->shows_passes, NULL, "print what each pass changes"},
         {"stop-after", 0, OPTION_TEXT, &request->stop_after, "PASS",
          "print the graph after this pass instead of writing a program"},
@@ -151,6 +241,8 @@ static int read_request(struct request *request, int argc, char **argv)
                                              : "--output FILE is missing; see forge compile --help");
         return OPTIONS_WRONG;
     }
+    if (read > OPTIONS_HELP && !read_objective(request, objective))
+        return OPTIONS_WRONG;
     return read > OPTIONS_HELP && !sizes_read(&request->sizes, "compile", &sizes) ? OPTIONS_WRONG : read;
 }
 

@@ -443,15 +443,28 @@ static void lowering_free(struct lowering *l)
     free(l->reads);
 }
 
-joule_status lower(const forge_graph *graph, forge_device *device, forge_program **out_program,
-                   joule_error *out_error)
+/* Returns false if the arena exceeds the bound, because gaps between buffers need more than their bytes. */
+static bool check_arena(struct lowering *l, const struct schedule_wish *wish)
+{
+    if (!wish->max_arena_bytes || l->arena_bytes <= wish->max_arena_bytes)
+        return true;
+    return lower_fail(
+        l, JOULE_FAILED,
+        "cannot plan the arena within %llu bytes: it needs %llu, of which %llu are live at once",
+        (unsigned long long)wish->max_arena_bytes, (unsigned long long)l->arena_bytes,
+        (unsigned long long)l->arena_bound_bytes);
+}
+
+joule_status lower(const forge_graph *graph, forge_device *device, const struct schedule_wish *wish,
+                   forge_program **out_program, forge_schedule_facts *out_facts, joule_error *out_error)
 {
     struct lowering l = {
         .string_index = {.key_of = string_at}, .graph = graph, .device = device, .error = out_error};
     forge_program *program = NULL;
-    if (lower_nodes(&l) && lower_merge(&l))
+    bool has_wish = wish->objective != FORGE_MINIMISE_NONE;
+    if (lower_nodes(&l) && (!has_wish || lower_schedule(&l, wish, out_facts)) && lower_merge(&l))
         l.status = lower_pack(&l, &program);
-    if (l.status == JOULE_OK && program && count_costs(&l, program)) {
+    if (l.status == JOULE_OK && program && check_arena(&l, wish) && count_costs(&l, program)) {
         program->hash = program_hash(program);
         *out_program = program;
     } else {

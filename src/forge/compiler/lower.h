@@ -11,13 +11,22 @@
 #ifndef FORGE_COMPILER_LOWER_H
 #define FORGE_COMPILER_LOWER_H
 
+#include <forge/compiler.h>
 #include "base/index.h"
 #include "forge/hal/backend.h"
 
+/* Wishes of a caller for the schedule: members of forge_compile_options. */
+struct schedule_wish {
+    forge_minimise objective; /* FORGE_MINIMISE_NONE: launches keep the order of the graph */
+    double max_seconds;       /* 0: no bound */
+    uint64_t max_arena_bytes; /* 0: no bound */
+};
+
 /* Creates the program for `graph`. All composites of `graph` must have kernels on the device. The caller
- * frees the program with forge_program_free. Returns the same errors as forge_compile. */
-joule_status lower(const forge_graph *graph, forge_device *device, forge_program **out_program,
-                   joule_error *out_error);
+ * frees the program with forge_program_free. out_facts: the schedule; not set without an objective. Returns
+ * the same errors as forge_compile_with. */
+joule_status lower(const forge_graph *graph, forge_device *device, const struct schedule_wish *wish,
+                   forge_program **out_program, forge_schedule_facts *out_facts, joule_error *out_error);
 
 /* --- the parts, in the order in which they run ---------------------------------------------------------- */
 
@@ -107,6 +116,10 @@ bool binding_view(struct lowering *l, const struct node *node, const struct prog
                   const struct value *value, struct program_binding *out);
 /* Returns the view of a binding at the largest sizes, without an address. */
 struct view binding_at_largest(struct lowering *l, const struct program_binding *binding);
+
+/* lower_schedule.c: changes the order of the launches, and limits their cores. Must be called before
+ * lower_merge. Fails if a bound cannot be kept. */
+bool lower_schedule(struct lowering *l, const struct schedule_wish *wish, forge_schedule_facts *out_facts);
 
 /* merge.c: merges buffers for writes, outputs and in-place operands. */
 bool lower_merge(struct lowering *l);

@@ -8,6 +8,7 @@
 #include <joule/meter.h>
 #include "base/clock.h"
 #include "forge/hal/expected.h"
+#include "forge/hal/rates.h"
 #include "forge/ir/program.h"
 
 /* The kernel that a device selects for an operation. */
@@ -21,6 +22,7 @@ struct bound_launch {
     struct launch launch;
     const void *kernel;       /* from find_kernel; owned by the backend */
     struct program_cost cost; /* cost of the launch at the bound sizes */
+    unsigned cores;           /* the device uses at most so many cores for the launch; 0: all */
 };
 
 /* Additional functions of a device that only estimates times and joules. The addresses of its memory must not
@@ -72,6 +74,11 @@ struct device_ops {
      * NULL: the device has no such orders. */
     size_t (*repacked_bytes)(forge_device *device, const struct bound_launch *launch, size_t input);
     void (*repack)(forge_device *device, const struct bound_launch *launch, size_t input, void *out_copy);
+    /* Fills the rates and prices from which schedules compute seconds and joules. */
+    joule_status (*rates)(forge_device *device, struct device_rates *out_rates, joule_error *out_error);
+    /* Describes the work of a launch of the kernel that `select` returns; addresses are ignored. */
+    void (*work)(forge_device *device, const struct launch *launch, const struct program_cost *cost,
+                 struct launch_work *out_work);
     joule_status (*set_threads)(forge_device *device, unsigned threads, joule_error *out_error);
     /* Sets the members of *out_facts that apply to the device; the caller has set all members to 0. */
     void (*query)(forge_device *device, forge_device_facts *out_facts);

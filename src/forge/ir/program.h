@@ -20,6 +20,7 @@
 /* Limits: bytes of a buffer, and inputs and outputs of a launch together. */
 #define PROGRAM_MAX_BYTES    (UINT64_C(1) << 48)
 #define PROGRAM_MAX_OPERANDS 32
+#define PROGRAM_MAX_CORES    1024 /* limit of the cores of a launch */
 
 enum buffer_kind { BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_STATE, BUFFER_CONSTANT, BUFFER_ARENA };
 
@@ -67,7 +68,8 @@ struct program_launch {
     uint16_t input_count, output_count;
     uint32_t attributes, attributes_size; /* offset and size in `bytes` */
     uint32_t scope;                       /* offset in `strings` */
-    uint32_t phase;
+    uint16_t phase;
+    uint16_t cores;                      /* the launch uses at most so many cores; 0: all */
     uint32_t first_origin, origin_count; /* the scopes among which its energy is divided; none: `scope` */
     struct program_cost cost;            /* cost at the largest sizes of the symbols */
 };

@@ -219,8 +219,9 @@ static bool check_launch(struct check *c, size_t i)
     uint64_t bindings = c->program->bindings.count, bytes = c->program->bytes.count;
     if (!is_launched(launch->op))
         return invalid(c, "launch %zu has no valid operation", i);
-    if (!is_string(c, launch->kernel) || !is_string(c, launch->scope) || launch->phase > FORGE_PHASE_DATA)
-        return invalid(c, "launch %zu has no valid kernel, scope or phase", i);
+    if (!is_string(c, launch->kernel) || !is_string(c, launch->scope) || launch->phase > FORGE_PHASE_DATA ||
+        launch->cores > PROGRAM_MAX_CORES)
+        return invalid(c, "launch %zu has no valid kernel, scope, phase or limit of cores", i);
     if ((uint64_t)launch->first_binding + launch->input_count + launch->output_count > bindings ||
         !op_takes_inputs((enum op)launch->op, launch->input_count))
         return invalid(c, "launch %zu does not have the operands of %s", i, op_name((enum op)launch->op));

@@ -119,7 +119,10 @@ static void print_launch(struct text *text, const forge_program *program, size_t
         text_add_path(text, scope);
     }
     print_origins(text, program, launch);
-    text_printf(text, " %s\n", forge_phase_name((forge_phase)launch->phase));
+    text_printf(text, " %s", forge_phase_name((forge_phase)launch->phase));
+    if (launch->cores)
+        text_printf(text, ", at most %u core%s", launch->cores, launch->cores == 1 ? "" : "s");
+    text_add(text, "\n");
 }
 
 static void print_all(struct text *text, const forge_program *program)

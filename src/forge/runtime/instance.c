@@ -293,7 +293,8 @@ joule_status forge_instance_launch(const forge_instance *instance, size_t i, for
                                 .runs = instance->runs,
                                 .seconds = (double)instance->taken_ns[i] * 1e-9,
                                 .shape = instance->launches[i].launch.outputs[0].shape,
-                                .dtype = instance->launches[i].launch.outputs[0].dtype};
+                                .dtype = instance->launches[i].launch.outputs[0].dtype,
+                                .cores = launch->cores};
     abi_write(out_facts, &facts, sizeof facts);
     return JOULE_OK;
 }

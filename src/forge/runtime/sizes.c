@@ -231,6 +231,7 @@ static joule_status bind_launch(forge_instance *instance, size_t i, joule_error 
     bound->launch = sized_launch(&instance->sized, i, views);
     instance->kernels[i] = kernel_name(instance, i, &bound->launch);
     bound->cost = cost_now(instance, i);
+    bound->cores = compiled->cores;
     bound->kernel =
         instance->device->ops->find_kernel(instance->device, instance->kernels[i], &bound->launch);
     return bound->kernel

@@ -24,6 +24,29 @@ static void test_this_machine_is_known(void **state)
     assert_true(strlen(model.source) > 5);
 }
 
+static void test_nearer_levels_of_memory_are_faster_and_cheaper(void **state)
+{
+    (void)state;
+    joule_cpu_model model = {.struct_size = sizeof model};
+    assert_int_equal(joule_cpu_model_query(&model), JOULE_OK);
+    assert_true(model.l2_bytes > 0 && (model.l3_bytes == 0 || model.l3_bytes > model.l2_bytes / 2));
+    assert_true(model.l2_bytes_per_s > model.memory_bytes_per_s && model.memory_bytes_per_s > 0);
+    if (!model.has_measured_prices) {
+        assert_true(model.l2_byte_joules.value < model.memory_byte_joules.value);
+        assert_true(model.cycle_watts.value > 0 && model.fma256_joules.value > 0);
+        assert_int_equal(model.memory_byte_joules.cls, JOULE_CLASS_ASSUMED);
+    }
+}
+
+/* A program that was built for an older version passes a smaller structure. */
+static void test_a_structure_of_the_first_version(void **state)
+{
+    (void)state;
+    joule_cpu_model model = {.struct_size = offsetof(joule_cpu_model, l2_bytes), .l2_bytes = -1};
+    assert_int_equal(joule_cpu_model_query(&model), JOULE_OK);
+    assert_true(model.idle_watts.value > 0 && model.l2_bytes == -1);
+}
+
 static void test_a_structure_that_is_too_small(void **state)
 {
     (void)state;
@@ -58,6 +81,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_this_machine_is_known),
                                        cmocka_unit_test(test_a_structure_that_is_too_small),
+                                       cmocka_unit_test(test_nearer_levels_of_memory_are_faster_and_cheaper),
+                                       cmocka_unit_test(test_a_structure_of_the_first_version),
                                        cmocka_unit_test(test_joules_of_work_grow_with_cpu_time)};
     return cmocka_run_group_tests_name("cpu_model", tests, NULL, NULL);
 }

@@ -74,6 +74,46 @@ static void test_every_item_once_in_the_same_chunks(void **state)
     }
 }
 
+/* The threads of a loop, at any time and in all. */
+struct crowd {
+    _Atomic unsigned inside, most;
+    _Atomic bool took_part[8];
+};
+
+static void enter(void *context, size_t begin, size_t end, unsigned worker)
+{
+    struct crowd *crowd = context;
+    unsigned inside = ++crowd->inside, most = crowd->most;
+    (void)begin, (void)end;
+    while (inside > most && !atomic_compare_exchange_weak(&crowd->most, &most, inside))
+        ;
+    crowd->took_part[worker] = true;
+    usleep(50);
+    crowd->inside--;
+}
+
+static void test_a_loop_with_a_limit_uses_few_threads(void **state)
+{
+    (void)state;
+    struct pool *pool = make_pool(8);
+    for (unsigned width = 1; width <= 9; width++)
+        for (int round = 0; round < 10; round++) {
+            struct crowd crowd = {0};
+            unsigned threads = 0;
+            parallel_for_few(pool, width, 100, 1, enter, &crowd);
+            for (int i = 0; i < 8; i++)
+                threads += crowd.took_part[i];
+            assert_true(crowd.most <= width && threads <= width && threads >= 1);
+            assert_true(crowd.took_part[0]);
+        }
+    struct record done = {.width = 8};
+    parallel_for_few(pool, 3, ITEMS, 7, record, &done);
+    assert_false(done.is_wrong);
+    for (size_t i = 0; i < ITEMS; i++)
+        assert_true(done.times[i] == 1 && done.begin_of[i] == i / 7 * 7);
+    pool_free(pool);
+}
+
 static void count_only(void *context, size_t begin, size_t end, unsigned worker)
 {
     struct record *record = context;
@@ -332,6 +372,7 @@ int main(void)
     alarm(100); /* ends the program if a lost wake-up makes it hang */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_item_once_in_the_same_chunks),
+        cmocka_unit_test(test_a_loop_with_a_limit_uses_few_threads),
         cmocka_unit_test(test_huge_counts_do_not_overflow),
         cmocka_unit_test(test_nested_loops_run_inline),
         cmocka_unit_test(test_many_small_loops),

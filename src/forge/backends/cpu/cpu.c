@@ -13,8 +13,11 @@
 #endif
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/string.h"
 #include "base/thread.h"
 #include "forge/backends/cpu/isa.h"
+#include "forge/backends/estimated/machine.h"
+#include "forge/backends/estimated/reference_rates.h"
 #include "forge/hal/backend.h"
 
 /* Time for which an idle thread waits before it sleeps. Usually the next launch begins earlier, and waking a
@@ -153,18 +156,24 @@ static joule_status cpu_allocate(forge_device *device, size_t size_bytes, forge_
 
 /* --- kernels -------------------------------------------------------------------------------------------- */
 
+/* Returns the preferred kernel for the launch, or NULL if there is none. */
+static const struct cpu_kernel *find_taker(const struct cpu *cpu, const struct launch *launch)
+{
+    for (size_t i = 0; i < sizeof cpu->tables / sizeof *cpu->tables; i++)
+        for (const struct cpu_kernel *kernel = cpu->tables[i]; kernel->name; kernel++)
+            if (kernel_takes(kernel, launch))
+                return kernel;
+    return NULL;
+}
+
 static joule_status cpu_select(forge_device *device, const struct launch *launch,
                                struct selection *out_selection)
 {
-    const struct cpu *cpu = (const struct cpu *)device;
-    for (size_t i = 0; i < sizeof cpu->tables / sizeof *cpu->tables; i++)
-        for (const struct cpu_kernel *kernel = cpu->tables[i]; kernel->name; kernel++) {
-            if (!kernel_takes(kernel, launch))
-                continue;
-            *out_selection = (struct selection){kernel->name, kernel->in_place};
-            return JOULE_OK;
-        }
-    return JOULE_UNSUPPORTED;
+    const struct cpu_kernel *kernel = find_taker((const struct cpu *)device, launch);
+    if (!kernel)
+        return JOULE_UNSUPPORTED;
+    *out_selection = (struct selection){kernel->name, kernel->in_place};
+    return JOULE_OK;
 }
 
 /* Returns true if no two outputs have the same address, and the kernel allows each output to overwrite the
@@ -196,6 +205,34 @@ static const void *cpu_find_kernel(forge_device *device, const char *name, const
                 return make_shared(cpu, kernel->shared_bytes ? kernel->shared_bytes(launch) : 0) ? kernel
                                                                                                  : NULL;
     return NULL;
+}
+
+/* --- schedules ------------------------------------------------------------------------------------------ */
+
+static joule_status cpu_rates(forge_device *device, struct device_rates *out_rates, joule_error *out_error)
+{
+    forge_device_facts facts = {.struct_size = sizeof facts};
+    struct machine machine;
+    cpu_query(device, &facts);
+    joule_status status = machine_of_cpu(&facts, &machine, out_error);
+    if (status == JOULE_OK)
+        *out_rates = machine_rates(&machine);
+    return status;
+}
+
+static void cpu_work(forge_device *device, const struct launch *launch, const struct program_cost *cost,
+                     struct launch_work *out_work)
+{
+    const struct cpu *cpu = (const struct cpu *)device;
+    const struct cpu_kernel *kernel = find_taker(cpu, launch);
+    *out_work = (struct launch_work){.parts = 1};
+    if (!kernel)
+        return;
+    size_t grain, pieces = (kernel->second_pieces ? kernel->second_pieces : kernel->pieces)(launch, &grain);
+    if (pieces && grain)
+        out_work->parts = (pieces - 1) / grain + 1;
+    if (string_starts(kernel->name, "reference_"))
+        out_work->plain_s = reference_units(launch, cost) * REFERENCE_UNIT_SECONDS;
 }
 
 /* --- running -------------------------------------------------------------------------------------------- */
@@ -255,10 +292,10 @@ static void run_round(struct cpu *cpu, const struct bound_launch *bound, int rou
     const struct cpu_kernel *kernel = bound->kernel;
     struct work work = {bound, cpu->scratches, cpu->shared, round};
     size_t grain, pieces = (round ? kernel->second_pieces : kernel->pieces)(&bound->launch, &grain);
-    if (pieces <= grain || pool_width(cpu->pool) == 1)
+    if (pieces <= grain || bound->cores == 1 || pool_width(cpu->pool) == 1)
         run_pieces(&work, 0, pieces, 0);
     else
-        parallel_for(cpu->pool, pieces, grain, run_pieces, &work);
+        parallel_for_few(cpu->pool, bound->cores, pieces, grain, run_pieces, &work);
 }
 
 static joule_status cpu_run(forge_device *device, const struct bound_launch *launches, size_t count,
@@ -324,5 +361,7 @@ const struct device_ops cpu_ops = {.name = "cpu",
                                    .run = cpu_run,
                                    .repacked_bytes = cpu_repacked_bytes,
                                    .repack = cpu_repack,
+                                   .rates = cpu_rates,
+                                   .work = cpu_work,
                                    .set_threads = cpu_set_threads,
                                    .query = cpu_query};

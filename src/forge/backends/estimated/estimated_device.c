@@ -149,6 +149,7 @@ static void expect_launch(forge_device *device, const struct bound_launch *launc
                     string_starts(selection.kernel, "reference_");
     struct machine_work work = {.cost = launch->cost,
                                 .is_double = launch->launch.outputs[0].dtype == FORGE_F64,
+                                .cores = launch->cores,
                                 .plain_units =
                                     is_plain ? reference_units(&launch->launch, &launch->cost) : 0};
     machine_expect(&e->machine, &work, out_expected);
@@ -214,6 +215,31 @@ static joule_quantity estimated_power(forge_device *device)
     return watts;
 }
 
+/* --- schedules ------------------------------------------------------------------------------------------ */
+
+static joule_status estimated_rates(forge_device *device, struct device_rates *out_rates,
+                                    joule_error *out_error)
+{
+    struct estimated *e = (struct estimated *)device;
+    (void)out_error;
+    pthread_mutex_lock(&e->lock);
+    *out_rates = machine_rates(&e->machine);
+    pthread_mutex_unlock(&e->lock);
+    return JOULE_OK;
+}
+
+/* The rate of reference kernels is infinite for another machine, unless it is given. */
+static void estimated_work(forge_device *device, const struct launch *launch, const struct program_cost *cost,
+                           struct launch_work *out_work)
+{
+    struct estimated *e = (struct estimated *)device;
+    e->cpu->ops->work(e->cpu, launch, cost, out_work);
+    pthread_mutex_lock(&e->lock);
+    double core_rate = e->machine.figures[FIGURE_PLAIN_RATE].value / e->machine.cores.cores;
+    pthread_mutex_unlock(&e->lock);
+    out_work->plain_s *= 1 / REFERENCE_UNIT_SECONDS / core_rate;
+}
+
 static const struct expect_ops expect = {.launch = expect_launch,
                                          .now_ns = estimated_now_ns,
                                          .reset = estimated_reset,
@@ -228,6 +254,8 @@ const struct device_ops estimated_ops = {.name = "estimated",
                                          .select = estimated_select,
                                          .find_kernel = estimated_find_kernel,
                                          .run = estimated_run,
+                                         .rates = estimated_rates,
+                                         .work = estimated_work,
                                          .set_threads = estimated_set_threads,
                                          .query = estimated_query,
                                          .expect = &expect};

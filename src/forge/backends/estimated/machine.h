@@ -10,6 +10,7 @@
 #define FORGE_ESTIMATED_MACHINE_H
 
 #include "forge/hal/expected.h"
+#include "forge/hal/rates.h"
 #include "forge/ir/program.h"
 
 enum figure {
@@ -34,6 +35,9 @@ struct machine {
         joule_class cls;
         char source[128];
     } figures[FIGURES];
+    /* Cores and caches, and the rates and prices of a core's bytes, which are not among the figures. The
+     * other members are 0; machine_rates sets all. */
+    struct device_rates cores;
 };
 
 /* Sets the figures of the CPU of this machine, for the number of threads and the instruction set in `cpu`.
@@ -41,21 +45,27 @@ struct machine {
 joule_status machine_of_cpu(const forge_device_facts *cpu, struct machine *out_machine,
                             joule_error *out_error);
 /* Replaces the figures in the text, for example "flop_per_s=1e12,idle_watts=40"; other figures do not change.
- * If plain_per_s is not in the text, it becomes infinity. Returns JOULE_INVALID if the text is wrong; the
- * message names the wrong item. */
+ * If plain_per_s is not in the text, it becomes infinity; caches that are not in the text become absent, and
+ * a core gets its part of bytes_per_s. Returns JOULE_INVALID if the text is wrong; the message names the
+ * wrong item. */
 joule_status machine_read(struct machine *machine, const char *text, joule_error *out_error);
 /* The work of one launch. */
 struct machine_work {
     struct program_cost cost;
     bool is_double;
     double plain_units; /* work of a reference kernel, in units (reference_rates.h); 0 for other kernels */
+    unsigned cores;     /* the launch uses at most so many cores; 0: all */
 };
 
 /* Returns a figure in the form of forge_device_query. */
 forge_device_figure machine_figure(const struct machine *machine, enum figure figure);
 
+/* Returns the rates and prices of the machine, for schedules. */
+struct device_rates machine_rates(const struct machine *machine);
+
 /* Computes the time and energy of a launch: seconds = max(FLOP / rate, bytes / rate, units / rate) + launch
- * time; joules = watts * seconds + joules of FLOP and bytes. */
+ * time; joules = watts * seconds + joules of FLOP and bytes. With fewer cores, rates and
+ * busy watts are smaller in proportion; but a few cores may already reach the rate of bytes. */
 void machine_expect(const struct machine *machine, const struct machine_work *work,
                     struct expected *out_expected);
 
