@@ -28,7 +28,7 @@ typedef struct joule_cpu_model {
     double l2_bytes_per_s, l3_bytes_per_s, memory_bytes_per_s;         /* that one core reaches */
     joule_quantity l2_byte_joules, l3_byte_joules, memory_byte_joules; /* to move one byte to a core */
     joule_quantity cycle_watts; /* a core's cycles at full speed, without the operations that it executes */
-    joule_quantity fma256_joules, fma512_joules; /* a fused multiply-add of 256 and of 512 bits */
+    joule_quantity fma256_joules, fma512_joules;      /* a fused multiply-add of 256 and of 512 bits */
     int32_t has_measured_speeds, has_measured_prices; /* 1: measured; 0: typical */
 } joule_cpu_model;
 
