@@ -217,7 +217,7 @@ class History(bench_support.BenchTest):
         self.assertEqual([found[key] for key in ("joules", "joules_low", "watts", "date", "runs")], [None, None, None, None, 0])
         self.assertEqual({run["seconds"] for run in found["each_run"]}, {None})
         self.assertEqual({run["machine_joules"] for run in found["each_run"]}, {None})
-        self.assertEqual(found["command"], "")
+        self.assertIsNone(found["command"])
         self.assertEqual({run["rejected"] for run in found["each_run"]}, {"?"})
         self.joule("compare", "-r", "3", "--baseline", "one", "true")
 

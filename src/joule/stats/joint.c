@@ -12,7 +12,7 @@
  * tests: [count], points at distance 1 in these directions */
 static double largest_projection(const double (*tests)[2], size_t count, double direction)
 {
-    double x = cos(direction), y = sin(direction), largest = 0;
+    double x = cos(direction), y = sin(direction), largest = 1e-300;
     for (size_t i = 0; i < count; i++) {
         double projection = tests[i][0] * x + tests[i][1] * y;
         largest = fmax(largest, projection * projection);
