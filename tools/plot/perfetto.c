@@ -208,7 +208,7 @@ static void add_thread(struct writer *writer, struct record_region **regions, si
 static bool add_regions(struct writer *writer)
 {
     const struct record *record = writer->record;
-    struct record_region **regions = calloc(2 * record->region_count + 1, sizeof(*regions));
+    struct record_region **regions = calloc(2 * record->region_count + 1, sizeof *regions);
     size_t count = 0;
     if (!regions)
         return false;
@@ -216,7 +216,7 @@ static bool add_regions(struct writer *writer)
         if (record->regions[i].end_ns >= record->regions[i].begin_ns &&
             record->regions[i].end_ns <= INT64_MAX)
             regions[count++] = &record->regions[i];
-    qsort(regions, count, sizeof(*regions), compare_regions);
+    qsort(regions, count, sizeof *regions, compare_regions);
     for (size_t i = 0, next; i < count; i = next) {
         for (next = i; next < count && regions[next]->thread == regions[i]->thread;)
             next++;
