@@ -17,8 +17,8 @@ enum {
 
 enum { Q, K, V, GRADIENT };
 
-/* A strided matrix view; steps are in elements. is_stored: the elements have the type of the inputs, otherwise
- * f32. */
+/* A strided matrix view; steps are in elements. is_stored: the elements have the type of the inputs,
+ * otherwise f32. */
 struct matrix {
     const void *data;
     int64_t next_row, next_column;
@@ -314,7 +314,8 @@ size_t attention_shared_bytes(const struct launch *launch)
            sizeof(float);
 }
 
-/* Returns where the gradients of k and v are added up: in the outputs if they are f32, otherwise in `shared`. */
+/* Returns where the gradients of k and v are added up: in the outputs if they are f32, otherwise in
+ * `shared`. */
 static struct sums sums_of(const struct attention_code *code, const struct attention *a,
                            const struct launch *launch, size_t piece, float *shared)
 {

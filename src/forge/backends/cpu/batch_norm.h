@@ -24,8 +24,8 @@ struct batch_norm {
 
 struct batch_norm batch_norm_of(const struct launch *launch);
 
-/* Return true if the f32 kernel (or the kernel for bf16 and f16, for *_narrow) supports the launch. Statistics
- * are always f32. */
+/* Return true if the f32 kernel (or the kernel for bf16 and f16, for *_narrow) supports the launch.
+ * Statistics are always f32. */
 bool batch_norm_takes_training(const struct launch *launch);
 bool batch_norm_takes_training_narrow(const struct launch *launch);
 bool batch_norm_takes_gradient(const struct launch *launch);

@@ -224,7 +224,7 @@ static void run_wide(const struct gemm_code *code, const struct gemm *gemm, void
     }
 }
 
-/* --- narrow results --------------------------------------------------------------------------------------- */
+/* --- narrow results ------------------------------------------------------------------------------------- */
 
 /* Rounds `columns` sums of one row, from column `column` of the product on, and stores them in c. row: the
  * address of the row in c. offsets: of the columns, if gemm->find_columns is set. */

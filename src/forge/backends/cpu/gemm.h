@@ -8,6 +8,10 @@
  * The sums of blocks are added in order. So the bits of a row do not depend on the number of rows, and all
  * instruction sets with fused multiply-adds compute the same bits. If the product replaces c, the old
  * contents of c are never read.
+ *
+ * Elements of bf16 and f16 become f32 when they are packed. Sums are f32, and are rounded when all blocks are
+ * added. Processors with AVX512-BF16 multiply bf16 without conversion (isa/tile_pairs.inc); the bits of their
+ * sums may differ.
  */
 #ifndef FORGE_CPU_GEMM_H
 #define FORGE_CPU_GEMM_H
@@ -22,7 +26,8 @@ enum { GEMM_DEPTH_BLOCK = 384 };                      /* maximum number of k in 
 struct gemm_side;
 
 /* Packs lines `line` to line + lines - 1 for k to k + k_count - 1 into out: [k_count, width], row-major.
- * Fills the columns from `lines` on with 0; lines <= width. May write up to 64 bytes after the end of `out`. */
+ * Fills the columns from `lines` on with 0; lines <= width. May write up to 64 bytes after the end of
+ * `out`. */
 typedef void gemm_pack_fn(const struct gemm_side *side, size_t line, size_t lines, size_t k, size_t k_count,
                           size_t width, void *out);
 
