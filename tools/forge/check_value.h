@@ -4,7 +4,8 @@
  * gradient, the reference is the body computed in f64. Allowed errors: 4 sqrt(K) eps sum |a||b| for sums of K
  * products, and 2 eps for functions. For composites and their gradients, 32 eps of f32 of the output's
  * largest magnitude are allowed, and eps of the result if it is bf16 or f16. All other operations must be
- * exact. */
+ * exact.
+ */
 #ifndef FORGE_CHECK_VALUE_H
 #define FORGE_CHECK_VALUE_H
 

@@ -23,7 +23,7 @@
 #define METER_PERIOD_S 0.02
 #define TIME_S         0.2
 #define JOULES_S       1.0
-#define KERNELS_TEXT   80
+#define KERNELS_TEXT   200
 
 enum mode { MODE_VALUE, MODE_GRAD, MODE_TIME, MODE_JOULES, MODES };
 static const char *const modes[MODES] = {"value", "grad", "time", "joules"};
@@ -70,12 +70,22 @@ static bool is_of(const char *op, const char *name)
     return strncmp(op, name, length) == 0 && (!op[length] || strcmp(op + length, ".gradient") == 0);
 }
 
+/* Returns true if `words`, separated by spaces, contain `word`. */
+static bool contains_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at += length)
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
 static void note_kernels(struct row *row, const forge_instance *instance)
 {
     forge_launch_facts launch = {.struct_size = sizeof launch};
     size_t used = strlen(row->kernels);
     for (size_t i = 0; forge_instance_launch(instance, i, &launch) == JOULE_OK; i++) {
-        if (!is_of(launch.op, case_name(row->subject)) || strstr(row->kernels, launch.kernel))
+        if (!is_of(launch.op, case_name(row->subject)) || contains_word(row->kernels, launch.kernel))
             continue;
         string_print(row->kernels + used, sizeof row->kernels - used, "%s%s", used ? " " : "", launch.kernel);
         used = strlen(row->kernels);

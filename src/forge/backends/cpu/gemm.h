@@ -8,6 +8,10 @@
  * The sums of blocks are added in order. So the bits of a row do not depend on the number of rows, and all
  * instruction sets with fused multiply-adds compute the same bits. If the product replaces c, the old
  * contents of c are never read.
+ *
+ * Elements of bf16 and f16 become f32 when they are packed. Sums are f32, and are rounded when all blocks are
+ * added. Processors with AVX512-BF16 multiply bf16 without conversion (isa/tile_pairs.inc); the bits of their
+ * sums may differ.
  */
 #ifndef FORGE_CPU_GEMM_H
 #define FORGE_CPU_GEMM_H

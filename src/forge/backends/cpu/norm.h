@@ -14,7 +14,7 @@ enum {
     NORM_GROUP = 8,     /* number of rows of a group, which are added in f32 */
     NORM_BLOCKS = 64,   /* maximum number of blocks */
     NORM_COLUMNS = 256, /* columns of a piece of the second round */
-    /* rows that are kept in scratch memory if they are not f32: weight, bias, x and y; in the gradient
+    /* rows that are kept in scratch memory if they are not f32: weight, bias, x and y; in the gradient the
      * weight, and a group of x, of g and of the result */
     NORM_BUFFERS = 4,
     NORM_GRADIENT_BUFFERS = 1 + 3 * NORM_GROUP,
