@@ -379,7 +379,7 @@ int check_main(int argc, char **argv)
         {"op", 0, OPTION_TEXT, &o->op, "NAME", "check only this operation, such as matmul (default: all)"},
         {"device", 'd', OPTION_TEXT, &o->device, "NAME", "device to run on (default: cpu)"},
         {"isa", 0, OPTION_TEXT, &o->isa, "NAME",
-         "instruction set of the CPU's kernels: plain, avx2 or avx512 (default: the best)"},
+         "instruction set of the CPU's kernels: plain, avx2, avx512 or neon (default: the best)"},
         {"mode", 'm', OPTION_TEXT, &mode, "NAME",
          "value: compare with the reference (default); grad: with finite differences; time; joules"},
         {"cases", 'n', OPTION_COUNT, &o->cases, "N", "random cases of each operation (default: 20)"},
