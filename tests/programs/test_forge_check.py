@@ -29,7 +29,7 @@ class Check(unittest.TestCase):
         return report
 
     def test_all_operations_are_good_with_each_instruction_set(self):
-        for isa in ("plain", "avx2", "avx512"):
+        for isa in ("plain", "avx2", "avx512", "neon"):
             done = self.check("--isa", isa, "--cases", "10", "--seed", "100", "--json", "-")
             if "does not have this instruction set" in done.stderr:
                 continue

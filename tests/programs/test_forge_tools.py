@@ -273,10 +273,10 @@ class Tools(unittest.TestCase):
 
     def test_devices_are_listed_with_their_facts(self):
         out = self.good("devices")
-        self.assertRegex(out, r"cpu: runs here\n  threads +\d+\n  instruction sets  plain.*, avx2.*, avx512.*\n  memory +[\d.]+ [MGT]iB\n")
+        self.assertRegex(out, r"cpu: runs here\n  threads +\d+\n  instruction sets  plain.*, avx2.*, avx512.*, neon.*\n  memory +[\d.]+ [MGT]iB\n")
         self.assertEqual(out.count("(in use)"), 1)
         self.assertRegex(out, r"estimated: runs nothing, estimates time and energy\n(  .*\n)*  bytes_per_s +[\de.+]+ B/s \(.*\), assumed: ")
-        for wanted in ("plain", "avx2", "avx512", "sse9"):
+        for wanted in ("plain", "avx2", "avx512", "neon", "sse9"):
             done = self.forge("devices", "--json", FORGE_ISA=wanted)
             self.assertEqual(done.returncode, 0, done.stderr)
             cpu = {device["name"]: device for device in json.loads(done.stdout)["devices"]}["cpu"]
@@ -332,7 +332,7 @@ class Tools(unittest.TestCase):
         validator.validate(json.loads(self.forge("devices", "--json", FORGE_ISA="sse9").stdout))
 
     def test_programs_run_on_any_instruction_set(self):
-        for isa in ("plain", "avx2", "avx512"):
+        for isa in ("plain", "avx2", "avx512", "neon"):
             done = self.forge("run", self.path("p.fprog"), "--set", "x=" + self.path("x.npy"), "--states", self.path("w.safetensors"),
                               "--get", "y=" + self.path("y.npy"), FORGE_ISA=isa)
             if "does not have this instruction set" in done.stderr:

@@ -5,9 +5,10 @@
 #ifndef SUPPORT_WORKBENCH_H
 #define SUPPORT_WORKBENCH_H
 
-#include <forge/program.h>
+#include <forge/compiler.h>
 
 struct workbench {
+    const char *skip; /* the compiler's passes that do not run; NULL: all run */
     forge_device *device;
     forge_states *states;
     forge_program *program;

@@ -402,7 +402,7 @@ int check_main(int argc, char **argv)
         {"op", 0, OPTION_TEXT, &o->op, "NAME", "check only this operation, such as matmul (default: all)"},
         {"device", 'd', OPTION_TEXT, &o->device, "NAME", "device to run on (default: cpu)"},
         {"isa", 0, OPTION_TEXT, &o->isa, "NAME",
-         "instruction set of the CPU's kernels: plain, avx2 or avx512 (default: the best)"},
+         "instruction set of the CPU's kernels: plain, avx2, avx512 or neon (default: the best)"},
         {"type", 't', OPTION_TEXT, &o->type, "NAME",
          "type of floats: f32, f64, f16 or bf16 (default: random; f32 in the modes time and joules)"},
         {"mode", 'm', OPTION_TEXT, &mode, "NAME",

@@ -49,6 +49,8 @@ CHAIN(chain_plain, 4, )
 #if defined(__x86_64__)
 CHAIN(chain_avx2, 8, __attribute__((target("avx2,fma"))))
 CHAIN(chain_avx512, 16, __attribute__((target("avx512f,fma"))))
+#elif defined(__aarch64__)
+CHAIN(chain_neon, 4, )
 #endif
 
 static chain_fn *chain_of(const char *isa)
@@ -60,6 +62,9 @@ static chain_fn *chain_of(const char *isa)
         return chain_avx2;
     if (strcmp(isa, "avx512") == 0)
         return chain_avx512;
+#elif defined(__aarch64__)
+    if (strcmp(isa, "neon") == 0)
+        return chain_neon;
 #endif
     return NULL;
 }

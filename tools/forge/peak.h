@@ -6,8 +6,8 @@
 #ifndef FORGE_PEAK_H
 #define FORGE_PEAK_H
 
-/* Returns the GFLOP/s of f32 multiply-adds of one thread, per CPU time. Takes about 1 ms. isa: plain, avx2 or
- * avx512; the processor must support it. NaN: this instruction set cannot be measured. */
+/* Returns the GFLOP/s of f32 multiply-adds of one thread, per CPU time. Takes about 1 ms. isa: plain, avx2,
+ * avx512 or neon; the processor must support it. NaN: this instruction set cannot be measured. */
 double peak_thread_gflops(const char *isa);
 /* Returns the GFLOP/s of f32 multiply-adds of all `threads` together, per wall-clock time. Takes about 20 ms.
  * NaN: this instruction set cannot be measured. */

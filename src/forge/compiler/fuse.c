@@ -115,14 +115,24 @@ static void note_reader(struct fusion *f, forge_value value, uint32_t group)
     *readers = group != NONE && (*readers == NONE || *readers == group) ? group : MANY;
 }
 
-/* Returns true if the node can join the group. A product is computed in the memory of the result, so both
- * must have one type. */
+/* Returns true if the group's value is the new value of a slot. */
+static bool is_written(const struct fusion *f, uint32_t group)
+{
+    for (size_t i = 0; i < f->graph->slot_count; i++)
+        if (f->graph->slots[i].write == f->graph->nodes[group].output)
+            return true;
+    return false;
+}
+
+/* Returns true if the node can join the group. A product is computed in the memory of the result. So both
+ * must have one type, and the result is not the new value of a slot, whose old value the group may still
+ * read. */
 static bool can_join(const struct fusion *f, const struct node *node, uint32_t group)
 {
     const struct node *last = &f->graph->nodes[group];
     bool has_room = f->groups[group].product == NONE &&
                     f->graph->values[node->output].dtype == f->graph->values[last->output].dtype;
-    return are_alike(f->graph, node, last) && (!is_product(node) || has_room);
+    return are_alike(f->graph, node, last) && (!is_product(node) || (has_room && !is_written(f, group)));
 }
 
 /* Chooses the group of a node whose readers have their groups. */

@@ -55,7 +55,8 @@ static void load(struct bench *bench, const char *device, forge_graph *graph)
     joule_error error = {0};
     assert_int_equal(forge_device_open(device, &bench->device, &error), JOULE_OK);
     assert_int_equal(forge_states_new(bench->device, 1, &bench->states, &error), JOULE_OK);
-    assert_int_equal(forge_compile(graph, bench->device, &bench->program, &error), JOULE_OK);
+    const forge_compile_options options = {.struct_size = sizeof options, .skip = "fuse"};
+    assert_int_equal(forge_compile_with(graph, bench->device, &options, &bench->program, &error), JOULE_OK);
     assert_int_equal(
         forge_instance_new(bench->program, bench->device, bench->states, &bench->instance, &error), JOULE_OK);
     forge_graph_free(graph);

@@ -240,6 +240,17 @@ static void test_a_comparison_does_not_join_a_product(void **state)
                             "output \"y\" = %3\n");
 }
 
+static void test_a_product_is_added_to_a_slot_in_place(void **state)
+{
+    struct workbench *bench = *state;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(8, 8));
+    forge_slot sum = forge_state(b, "sum", FORGE_F32, forge_shape_of(8, 8), (forge_init){0});
+    forge_write(b, sum, forge_add(b, forge_read(b, sum), forge_matmul(b, x, x, 0)), true);
+    workbench_load(bench, b);
+    assert_int_equal(workbench_facts(bench).launches, 2);
+}
+
 static void test_a_transposed_conv_does_not_join(void **state)
 {
     struct workbench *bench = *state;
@@ -354,6 +365,7 @@ int main(void)
         with_device(test_a_group_has_one_product),
         with_device(test_the_input_of_a_product_is_computed_first),
         with_device(test_a_comparison_does_not_join_a_product),
+        with_device(test_a_product_is_added_to_a_slot_in_place),
         with_device(test_a_transposed_conv_does_not_join),
         with_device(test_views_of_inputs_are_read),
         with_device(test_joules_are_divided_among_the_scopes),

@@ -252,6 +252,21 @@ static void restore_subnormals(unsigned old_csr)
 {
     _mm_setcsr(old_csr);
 }
+#elif defined(__aarch64__)
+#define FLUSH_TO_ZERO (UINT64_C(1) << 24) /* FZ: for operands and results, in f32 and f64 */
+
+static unsigned flush_subnormals(void)
+{
+    uint64_t old_fpcr;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(old_fpcr));
+    __asm__ volatile("msr fpcr, %0" : : "r"(old_fpcr | FLUSH_TO_ZERO));
+    return (unsigned)old_fpcr; /* the upper half is reserved, and 0 */
+}
+
+static void restore_subnormals(unsigned old_fpcr)
+{
+    __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)old_fpcr));
+}
 #else
 static unsigned flush_subnormals(void)
 {

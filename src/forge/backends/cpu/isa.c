@@ -26,6 +26,11 @@ static const struct {
     [ISA_AVX2] = {"avx2", NULL},
     [ISA_AVX512] = {"avx512", NULL},
 #endif
+#if defined(__aarch64__)
+    [ISA_NEON] = {"neon", neon_kernels},
+#else
+    [ISA_NEON] = {"neon", NULL},
+#endif
 };
 
 const char *isa_name(enum isa isa)
@@ -51,6 +56,9 @@ bool isa_is_here(enum isa isa)
     if (isa == ISA_AVX512)
         return has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#elif defined(__aarch64__)
+    if (isa == ISA_NEON)
+        return true;
 #endif
     return isa == ISA_PLAIN;
 }

@@ -10,9 +10,10 @@
 #include "forge/backends/cpu/kernel.h"
 
 enum isa {
-    ISA_PLAIN,  /* the instruction set of the compiler's target; on aarch64 also SDOT */
+    ISA_PLAIN,  /* the instruction set of the compiler's target */
     ISA_AVX2,   /* AVX2 and FMA */
     ISA_AVX512, /* F, BW, DQ, VL; with FMA */
+    ISA_NEON,   /* NEON of aarch64, which all its processors with Linux have */
     ISA_COUNT
 };
 

@@ -73,7 +73,7 @@ static double flop_per_cycle(const char *isa)
     static const struct {
         const char *isa;
         double flop;
-    } rows[] = {{"avx512", 64}, {"avx2", 32}, {"plain", 8}};
+    } rows[] = {{"avx512", 64}, {"avx2", 32}, {"neon", 16}, {"plain", 8}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].isa, isa) == 0)
             return rows[i].flop;

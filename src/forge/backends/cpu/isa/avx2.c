@@ -3,6 +3,7 @@
 #define FLOAT_LANES  8
 #define DOUBLE_LANES 4
 #define TILE_ROWS    6
+#define REGISTERS    16
 #define KERNELS      avx2_kernels
 #include "forge/backends/cpu/isa/kernels.inc"
 #else

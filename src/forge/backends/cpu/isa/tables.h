@@ -7,5 +7,6 @@
 extern const struct cpu_kernel plain_kernels[];
 extern const struct cpu_kernel avx2_kernels[];
 extern const struct cpu_kernel avx512_kernels[];
+extern const struct cpu_kernel neon_kernels[];
 
 #endif
