@@ -124,6 +124,29 @@ static bool is_written(const struct fusion *f, uint32_t group)
     return false;
 }
 
+/* Returns the slot that a value is read from, possibly through views; NULL if there is none. */
+static const struct slot *slot_of(const forge_graph *graph, forge_value value)
+{
+    const struct node *node = graph_producer(graph, value);
+    while (node->op == OP_RESHAPE || node->op == OP_BROADCAST || node->op == OP_TRANSPOSE ||
+           node->op == OP_SLICE)
+        node = graph_producer(graph, node_input(graph, node, 0));
+    const struct read_attributes *read = node->attributes;
+    return node->op == OP_READ ? &graph->slots[read->slot] : NULL;
+}
+
+/* Returns true if the node may run where the last node of the group is: it reads no slot whose new value
+ * exists before that, because the new value may replace the old one in memory. */
+static bool may_wait(const struct fusion *f, const struct node *node, uint32_t group)
+{
+    for (size_t i = 0; i < node->input_count; i++) {
+        const struct slot *slot = slot_of(f->graph, node_input(f->graph, node, i));
+        if (slot && slot->write && f->graph->values[slot->write].node < group)
+            return false;
+    }
+    return true;
+}
+
 /* Returns true if the node can join the group. A product is computed in the memory of the result. So both
  * must have one type, and the result is not the new value of a slot, whose old value the group may still
  * read. */
@@ -132,7 +155,8 @@ static bool can_join(const struct fusion *f, const struct node *node, uint32_t g
     const struct node *last = &f->graph->nodes[group];
     bool has_room = f->groups[group].product == NONE &&
                     f->graph->values[node->output].dtype == f->graph->values[last->output].dtype;
-    return are_alike(f->graph, node, last) && (!is_product(node) || (has_room && !is_written(f, group)));
+    return are_alike(f->graph, node, last) && may_wait(f, node, group) &&
+           (!is_product(node) || (has_room && !is_written(f, group)));
 }
 
 /* Chooses the group of a node whose readers have their groups. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <forge/compiler.h>
 #include <forge/energy.h>
 #include <forge/serialize.h>
 #include <forge/telemetry.h>

@@ -251,6 +251,19 @@ static void test_a_product_is_added_to_a_slot_in_place(void **state)
     assert_int_equal(workbench_facts(bench).launches, 2);
 }
 
+static void test_a_slot_is_read_before_its_new_value_exists(void **state)
+{
+    assert_unchanged(state, "forge graph 1\n"
+                            "slot \"w\" : f32[8] = constant(0)\n"
+                            "%1 = input \"x\" : f32[8]\n"
+                            "%2 = read \"w\" : f32[8]\n"
+                            "%3 = binary.add(%1, %2) : f32[8]\n"
+                            "%4 = unary.exp(%1) : f32[8]\n"
+                            "%5 = unary.neg(%3) : f32[8]\n"
+                            "output \"y\" = %5\n"
+                            "write \"w\" = %4 in_place\n");
+}
+
 static void test_a_transposed_conv_does_not_join(void **state)
 {
     struct workbench *bench = *state;
@@ -366,6 +379,7 @@ int main(void)
         with_device(test_the_input_of_a_product_is_computed_first),
         with_device(test_a_comparison_does_not_join_a_product),
         with_device(test_a_product_is_added_to_a_slot_in_place),
+        with_device(test_a_slot_is_read_before_its_new_value_exists),
         with_device(test_a_transposed_conv_does_not_join),
         with_device(test_views_of_inputs_are_read),
         with_device(test_joules_are_divided_among_the_scopes),
