@@ -9,6 +9,7 @@
 #define COMPOSITE_TRIAL_H
 
 #include <math.h>
+#include "base/string.h"
 #include "forge/autodiff/gradient.h"
 #include "forge/ir/library.h"
 #include "support/workbench.h"
@@ -185,7 +186,9 @@ static inline void run_narrow_trial(struct workbench *bench, const struct trial 
 
 static inline void check_trial(struct workbench *bench, const struct trial *t)
 {
-    bool is_f32 = true;
+    static const char *const of_models[] = {"linear",      "embedding",       "rotary", "swiglu",
+                                            "cache_write", "paged_attention", NULL};
+    bool is_f32 = !string_is_one_of(t->attributes.name, of_models); /* their activations are always f32 */
     for (size_t i = 0; i < t->input_count; i++)
         is_f32 &= !is_float(&t->inputs[i]) || t->inputs[i].dtype == FORGE_F32;
     run_trial(bench, t, true);
