@@ -161,6 +161,36 @@ class Tools(unittest.TestCase):
         self.bad(125, "cannot stop after 'melt'", "compile", self.path("folds.txt"), "--stop-after", "melt")
         self.bad(2, "either", "compile", self.path("folds.txt"), "--stop-after", "fold", "-o", self.path("q.fprog"))
 
+    def test_schedules_follow_the_objective(self):
+        # 7 launches over 4 MiB each: the readers of each input belong together, so that a cache of 14 MB helps.
+        with open(self.path("wide.txt"), "w", encoding="utf-8") as file:
+            file.write('forge graph 1\n%1 = input "x" : f32[1024,1024]\n%2 = input "z" : f32[1024,1024]\n')
+            for number, line in enumerate(("unary.relu(%1)", "unary.relu(%2)", "unary.tanh(%1)", "unary.tanh(%2)", "binary.add(%3, %5)",
+                                           "binary.add(%4, %6)", "binary.mul(%7, %8)"), 3):
+                file.write(f"%{number} = {line} : f32[1024,1024]\n")
+            file.write('output "y" = %9\n')
+        machine = ("cores=16,flop_per_s=1e12,bytes_per_s=100e9,core_bytes_per_s=20e9,launch_seconds=5e-6,busy_watts=200,idle_watts=5,"
+                   "llc_bytes=14e6,llc_bytes_per_s=60e9,l2_bytes=0")
+        command = ["compile", self.path("wide.txt"), "-o", self.path("wide.fprog"), "--device", "estimated", "--objective"]
+        cores = {}
+        for objective in ("energy", "time", "edp"):
+            done = self.forge(*command, objective, FORGE_MACHINE=machine)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            found = re.search(rf"schedule for {objective}: \d of 7 "
+                              r"launches moved, \d on fewer cores than they could use \((\d+) to (\d+) of 16\)", done.stdout)
+            self.assertTrue(found, done.stdout)
+            cores[objective] = int(found.group(2))
+            self.assertRegex(done.stdout, rf"gain in {objective}: numbers of cores [\d.]+ %, order [\d.]+ %\n")
+            self.assertIn("expected, modelled:", done.stdout)
+            self.assertRegex(done.stdout, r"live at once: 16\.00 MiB -> 12\.00 MiB")
+        self.assertLessEqual(cores["energy"], cores["time"])
+        self.assertIn("at most", self.good("inspect", self.path("wide.fprog")))
+        self.bad(125, "need at most 8000000 bytes", *command, "energy", "--memory", "8e6", FORGE_MACHINE=machine)
+        self.bad(125, "the fastest one", *command, "energy", "--time-bound", "1us", FORGE_MACHINE=machine)
+        self.bad(2, "must be energy, time, edp or none", *command, "joy")
+        self.bad(2, "need --objective", *command[:-1], "--memory", "8e6")
+        self.bad(2, "use --output", "compile", self.path("wide.txt"), "--stop-after", "fold", "--objective", "time")
+
     def test_another_process_gets_the_right_numbers(self):
         out = self.good("run", self.path("p.fprog"), "--set", "x=" + self.path("x.npy"), "--states", self.path("w.safetensors"),
                         "--get", "y=" + self.path("y.npy"), "--save-states", self.path("s.safetensors"))

@@ -98,7 +98,7 @@ static void print_schedule(const forge_schedule_facts *facts, void *context)
     print_change(",", facts->given_joules, facts->chosen_joules, JOULE_DIMENSION_ENERGY);
     printf("; %s\n", facts->is_calibrated
                          ? "with rates that joule calibrate measured"
-                         : "with typical rates: joule calibrate measures those of this machine");
+                         : "with typical or given rates; joule calibrate measures those of this machine");
     print_gains(facts);
     for (int i = 0; i < 3; i++)
         printf("%s%s %s -> %s", i ? ", " : "  bytes by level: ", levels[i],

@@ -13,6 +13,7 @@
 #include <forge/energy.h>
 #include <forge/serialize.h>
 #include <forge/telemetry.h>
+#include "forge/backends/estimated/machine.h"
 #include "forge/backends/estimated/reference_rates.h"
 #include "forge/reference/reference.h"
 #include "support/check.h"
@@ -21,6 +22,8 @@
 #define MACHINE                                                                                              \
     "flop_per_s=1e9,bytes_per_s=1e9,launch_seconds=1e-3,idle_watts=2,busy_watts=8,flop_joules=1e-9,"         \
     "byte_joules=1e-8"
+
+#define MACHINE_RATES "flop_per_s=1e9,bytes_per_s=1e9,idle_watts=2,busy_watts=8,flop_joules=0,byte_joules=0"
 
 enum { N = 256 };
 
@@ -374,9 +377,41 @@ static void test_kernels_of_the_reference_have_rates_of_their_own(void **state)
     assert_true(3 * expect_rows("pad", 1024) < expect_rows("pad", 2));
 }
 
+/* Four cores, of which two reach the rate of bytes. A limit of the cores changes seconds and watts. */
+static void test_launches_on_fewer_cores(void **state)
+{
+    (void)state;
+    struct machine machine = {0};
+    struct expected e;
+    joule_error error = {0};
+    machine.cores.cores = 64;
+    assert_ok(machine_read(&machine, "cores=4,core_bytes_per_s=5e8,launch_seconds=0," MACHINE_RATES, &error),
+              &error);
+    struct machine_work flop = {.cost.flop = 1e9}, bytes = {.cost.read_bytes = 1e9};
+    static const double flop_s[] = {1, 4, 2, 4.0 / 3, 1, 1}, bytes_s[] = {1, 2, 1, 1, 1, 1};
+    for (unsigned cores = 0; cores <= 5; cores++) {
+        double watts = 2 + 8 * (cores && cores < 4 ? cores / 4.0 : 1);
+        flop.cores = bytes.cores = cores;
+        machine_expect(&machine, &flop, &e);
+        assert_near(e.seconds, flop_s[cores], 1e-9);
+        assert_near(e.joules, flop_s[cores] * watts, 1e-9);
+        machine_expect(&machine, &bytes, &e);
+        assert_near(e.seconds, bytes_s[cores], 1e-9);
+    }
+    struct device_rates rates = machine_rates(&machine);
+    assert_int_equal(rates.cores, 4);
+    assert_near(rates.flop_per_s, 2.5e8, 1e-3);
+    assert_near(rates.core_watts, 2, 1e-9);
+    assert_true(rates.l2_bytes == 0 && rates.llc_bytes == 0 && !rates.is_calibrated);
+    assert_int_equal(machine_read(&machine, "cores=0", &error), JOULE_INVALID);
+    assert_int_equal(machine_read(&machine, "l2_bytes=-1", &error), JOULE_INVALID);
+    assert_int_equal(machine_read(&machine, "l2_bytes", &error), JOULE_INVALID);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_launches_on_fewer_cores),
         cmocka_unit_test_setup_teardown(test_launches_take_the_time_of_the_roofline_model, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_telemetry_counts_from_a_reset_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_steps_phases_and_operations_add_up, set_up, tear_down),
