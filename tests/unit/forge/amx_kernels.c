@@ -5,6 +5,7 @@
 #define FLOAT_LANES  16
 #define DOUBLE_LANES 8
 #define TILE_ROWS    14
+#define REGISTERS    32
 #define KERNELS      amx_kernels
 #include "forge/backends/cpu/isa/kernels.inc"
 #else
