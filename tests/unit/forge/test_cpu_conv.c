@@ -35,6 +35,19 @@ static struct view whole_numbers(forge_dtype dtype, forge_shape shape, bool is_t
     return view;
 }
 
+/* Returns the shapes of a convolution and its strides, in static memory. */
+static const char *shape_text(const forge_shape *x, const forge_shape *w, const forge_conv_options *options)
+{
+    static char text[300];
+    char shapes[2][100];
+    forge_shape_format(x, shapes[0], sizeof shapes[0]);
+    forge_shape_format(w, shapes[1], sizeof shapes[1]);
+    snprintf(text, sizeof text, "x %s, weight %s, strides %u, %u, %u%s", shapes[0], shapes[1],
+             options ? options->stride[0] : 0, options ? options->stride[1] : 0,
+             options ? options->stride[2] : 0, options && options->is_transposed ? ", transposed" : "");
+    return text;
+}
+
 static void check_type(forge_dtype dtype, forge_shape x, forge_shape w, const forge_conv_options *options)
 {
     forge_builder *b = forge_builder_new();
@@ -53,8 +66,8 @@ static void check_type(forge_dtype dtype, forge_shape x, forge_shape w, const fo
         run_kernel(isa, &launch);
         for (size_t i = 0; i < count; i++)
             if (view_number(&out, i) != view_number(&exact, i))
-                fail_msg("%s %s, element %zu: %g, not %g", isa_name(isa), forge_dtype_name(dtype), i,
-                         view_number(&out, i), view_number(&exact, i));
+                fail_msg("%s %s, %s, element %zu: %g, not %g", isa_name(isa), forge_dtype_name(dtype),
+                         shape_text(&x, &w, options), i, view_number(&out, i), view_number(&exact, i));
     }
     free(in[0].data);
     free(in[1].data);
