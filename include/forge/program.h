@@ -231,11 +231,11 @@ FORGE_API joule_status forge_instance_set(forge_instance *instance, const char *
 FORGE_API joule_status forge_instance_set_zeros(forge_instance *instance, const char *input,
                                                 joule_error *out_error);
 /* Runs the program once, and returns when the run is done. Allocates no memory, even if sizes have changed.
- * On x86, the kernels of the device "cpu" read and write subnormal f32, f64 and bf16 numbers as zero. For this the
- * run changes a setting of the processor in the calling thread, and restores it before it returns; see
- * libforge(3). JOULE_INVALID: an input was never set, or its sizes differ from the present sizes; the message
- * names the input. (A device that only estimates needs no inputs.) JOULE_FAILED: a launch failed; slots may
- * be partially updated. */
+ * On x86, the kernels of the device "cpu" read and write subnormal f32, f64 and bf16 numbers as zero. For
+ * this the run changes a setting of the processor in the calling thread, and restores it before it returns;
+ * see libforge(3). JOULE_INVALID: an input was never set, or its sizes differ from the present sizes; the
+ * message names the input. (A device that only estimates needs no inputs.) JOULE_FAILED: a launch failed;
+ * slots may be partially updated. */
 FORGE_API joule_status forge_instance_run(forge_instance *instance, joule_error *out_error);
 /* Returns a view of an output of the last run, with the sizes of that run. The view is valid until the next
  * run. JOULE_UNSUPPORTED: the device only estimates, so the output has no values. */
