@@ -162,7 +162,7 @@ static bool describe_launch(struct description *d, size_t i)
     struct lowering *l = d->l;
     const struct lowered_launch *launch = &l->launches[i];
     const struct program_launch *record = &launch->record;
-    struct view views[PROGRAM_MAX_OPERANDS];
+    struct view views[PROGRAM_MAX_OPERANDS] = {0};
     struct launch work = {.op = (enum op)record->op,
                           .attributes = attributes_of(d, record),
                           .inputs = views,
