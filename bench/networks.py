@@ -128,18 +128,17 @@ def row_of(group, case):
     return shown, ratio
 
 
-def print_table(groups):
-    print("| what | threads | goal | TensorForge | peers (ratio) | ratio | goal met |\n|---|---|---|---|---|---|---|")
-    for group in groups:
-        ratios = []
-        for case in group.cases:
-            cells, ratio = row_of(group, case)
-            ratios.append(ratio)
-            print("| " + " | ".join(cells) + " |")
-        if len(ratios) > 1 and all(ratios):
-            mean = math.exp(statistics.mean(map(math.log, ratios)))
-            print(f"| {group.title}: geometric mean | {group.threads} | {group.goal} x | | the better peer | {mean:.2f} |"
-                  f" {'yes' if mean >= group.goal else 'no'} |")
+def print_rows(group):
+    ratios = []
+    for case in group.cases:
+        cells, ratio = row_of(group, case)
+        ratios.append(ratio)
+        print("| " + " | ".join(cells) + " |")
+    if len(ratios) > 1 and all(ratios):
+        mean = math.exp(statistics.mean(map(math.log, ratios)))
+        print(f"| {group.title}: geometric mean | {group.threads} | {group.goal} x | | the better peer | {mean:.2f} |"
+              f" {'yes' if mean >= group.goal else 'no'} |")
+    sys.stdout.flush()
 
 
 def print_json(groups, versions, path):
@@ -182,12 +181,13 @@ def main():
     versions = usable_peers(options.python, groups)
     commands = {peer: [options.python, str(ROOT / "bench/networks_peers.py"), peer] for peer in versions}
     commands["forge"] = [str(program)]
+    print(f"Note: processor: {processor()}. f32. Medians of {options.rounds} interleaved rounds.")
+    print("Note: peers: " + ("; ".join(dict.fromkeys(versions.values())) or "none") + ".\n")
+    print("| what | threads | goal | TensorForge | peers (ratio) | ratio | goal met |\n|---|---|---|---|---|---|---|", flush=True)
     for group in groups:
         for number in range(options.rounds):
             run_round(group, commands, options.seconds, number)
-    print(f"Note: processor: {processor()}. f32. Medians of {options.rounds} interleaved rounds.")
-    print("Note: peers: " + ("; ".join(dict.fromkeys(versions.values())) or "none") + ".\n")
-    print_table(groups)
+        print_rows(group)
     if options.json:
         print_json(groups, versions, options.json)
 
