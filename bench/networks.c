@@ -19,7 +19,14 @@
 #include <string.h>
 #include "base/clock.h"
 
-enum { MAX_RUNS = 2000, MAX_SIZES = 3, MNIST_IMAGES = 60000, MNIST_PIXELS = 28 * 28, VOCABULARY = 50257 };
+enum {
+    MAX_RUNS = 2000,
+    MAX_SIZES = 3,
+    MAX_KERNELS = 64,
+    MNIST_IMAGES = 60000,
+    MNIST_PIXELS = 28 * 28,
+    VOCABULARY = 50257
+};
 
 static forge_device *device;
 static joule_error error;
@@ -273,6 +280,30 @@ static void measure(const struct kind *kind, forge_instance *instance, const int
         printf("%s%.9g", i ? ", " : "", times_s[i] / divisor);
 }
 
+/* Prints the time of each kernel in a run, in s. Runs that `measure` does not count are included. */
+static void print_kernels(const forge_instance *instance)
+{
+    struct {
+        const char *name;
+        double seconds;
+    } kernels[MAX_KERNELS];
+    size_t count = 0, i;
+    forge_launch_facts launch = {.struct_size = sizeof launch};
+    for (size_t n = 0; forge_instance_launch(instance, n, &launch) == JOULE_OK; n++) {
+        for (i = 0; i < count && strcmp(kernels[i].name, launch.kernel) != 0;)
+            i++;
+        if (i == MAX_KERNELS || launch.runs == 0)
+            continue;
+        if (i == count) {
+            kernels[count].name = launch.kernel;
+            kernels[count++].seconds = 0;
+        }
+        kernels[i].seconds += launch.seconds / (double)launch.runs;
+    }
+    for (i = 0; i < count; i++)
+        printf("%s\"%s\": %.6g", i ? ", " : "", kernels[i].name, kernels[i].seconds);
+}
+
 static void measure_case(const char *text, const struct kind *kind, const int64_t *sizes, unsigned threads,
                          double limit_s)
 {
@@ -297,7 +328,9 @@ static void measure_case(const char *text, const struct kind *kind, const int64_
            "\"flop\":%.6g,\"times_s\":[",
            text, threads, facts.launches, facts.flop);
     measure(kind, instance, sizes, limit_s, kind->is_per_launch ? (double)facts.launches : 1);
-    printf("]}\n");
+    printf("],\"kernels_s\":{");
+    print_kernels(instance);
+    printf("}}\n");
     fflush(stdout);
     forge_instance_free(instance);
     forge_states_free(states);

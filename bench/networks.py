@@ -3,10 +3,13 @@
 
 usage: networks.py [--rounds N] [--seconds S] [--only NAME]... [--python PATH] [--build FOLDER] [--json FILE]
 In each round, TensorForge and the peers measure every case in turns, each in a new process. Prints a Markdown table of
-medians: the time of each, and the median of the rounds' ratios (peer's time / time of TensorForge). A goal about
-PyTorch or PyTorch's products applies to the fastest variant of the peer. A missing peer is skipped.
+medians: the time of each, and the median of the rounds' ratios (peer's time / time of TensorForge). The ratio of a row
+is that of the fastest peer that its goal names. A missing peer is skipped.
+Note: "other load" is the number of CPUs that other processes used meanwhile. Rows with much other load, above all those
+of two threads, do not compare the libraries: a thread that waits for a CPU delays all others.
 """
 import argparse
+import functools
 import json
 import math
 import os
@@ -15,6 +18,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NAMES = {"torch": "PyTorch", "torch-channels_last": "PyTorch, channels_last", "onnxruntime": "ONNX Runtime", "openblas": "OpenBLAS"}
@@ -32,6 +36,12 @@ class Group:
         self.name, self.title, self.cases, self.threads = name, title, cases, threads
         self.goal, self.goal_peers, self.peers, self.seconds = goal, goal_peers, peers, seconds
         self.rounds = {case: {} for case in cases}  # case -> contestant -> median times of the rounds, in s
+        self.kernels_s = {}  # case -> time of each kernel of TensorForge in the last round, in s
+        self.others_s = self.wall_s = 0.0  # CPU time of other processes, and time of all measurements
+
+    def other_cpus(self):
+        """Returns the mean number of CPUs that other processes used during the measurements."""
+        return max(0.0, self.others_s / self.wall_s) if self.wall_s else math.nan
 
 
 def groups_of(layers):
@@ -59,15 +69,34 @@ def groups_of(layers):
 # --- running --------------------------------------------------------------------------------------------------
 
 
-def times_of(command):
-    """Returns the median time of each case in s, or None if the command fails."""
+def cases_of(command):
+    """Returns the JSON of each case with its median time (median_s), or nothing if the command fails."""
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         last = (result.stderr.strip().splitlines() or [f"exit status {result.returncode}"])[-1]
         print(f"networks.py: cannot measure with {pathlib.Path(command[0]).name} {' '.join(command[1:])}: {last}", file=sys.stderr)
-        return None
+        return []
     lines = [json.loads(line) for line in result.stdout.splitlines()]
-    return {line["case"]: statistics.median(line["times_s"]) for line in lines}
+    return [dict(line, median_s=statistics.median(line["times_s"])) for line in lines]
+
+
+def busy_seconds():
+    """Returns the CPU time of all processes since the start of the system, or NaN if it is unknown."""
+    try:
+        fields = pathlib.Path("/proc/stat").read_text(encoding="utf-8").split("\n", 1)[0].split()[1:]
+    except OSError:
+        return math.nan
+    user, nice, system, _, _, irq, softirq, steal = map(int, fields[:8])
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def with_other_load(run):
+    """Calls run. Returns its result, the CPU time of other processes meanwhile, and the time of the call, both in s."""
+    begin, busy, own = time.monotonic(), busy_seconds(), os.times()
+    result = run()
+    after = os.times()
+    own_s = sum(after[i] - own[i] for i in range(4))
+    return result, busy_seconds() - busy - own_s, time.monotonic() - begin
 
 
 def run_round(group, commands, seconds, number):
@@ -76,8 +105,12 @@ def run_round(group, commands, seconds, number):
     for i in range(len(who)):
         name = who[(i + number) % len(who)]
         options = [str(group.threads), str(group.seconds or seconds), *group.cases]
-        for case, time_s in (times_of(commands[name] + options) or {}).items():
-            group.rounds[case].setdefault(name, []).append(time_s)
+        lines, others_s, wall_s = with_other_load(functools.partial(cases_of, commands[name] + options))
+        group.others_s += others_s
+        group.wall_s += wall_s
+        for line in lines:
+            group.rounds[line["case"]].setdefault(name, []).append(line["median_s"])
+            group.kernels_s[line["case"]] = line.get("kernels_s", group.kernels_s.get(line["case"]))
 
 
 def usable_peers(python, groups):
@@ -124,7 +157,7 @@ def row_of(group, case):
     is_met = None if ours is None else ours <= 0.3e-6 if not group.goal else None if ratio is None else ratio >= group.goal
     peers = "; ".join(f"{NAMES[peer]} {show_time(statistics.median(times[peer]))} ({ratios[peer]:.2f})" for peer in ratios)
     shown = [title, str(group.threads), goal, show_time(ours) if ours else "unknown", peers or "not measured",
-             f"{ratio:.2f}" if ratio else "", {True: "yes", False: "no", None: "unknown"}[is_met]]
+             f"{ratio:.2f}" if ratio else "", f"{group.other_cpus():.2f}", {True: "yes", False: "no", None: "unknown"}[is_met]]
     return shown, ratio
 
 
@@ -137,12 +170,13 @@ def print_rows(group):
     if len(ratios) > 1 and all(ratios):
         mean = math.exp(statistics.mean(map(math.log, ratios)))
         print(f"| {group.title}: geometric mean | {group.threads} | {group.goal} x | | the better peer | {mean:.2f} |"
-              f" {'yes' if mean >= group.goal else 'no'} |")
+              f" {group.other_cpus():.2f} | {'yes' if mean >= group.goal else 'no'} |")
     sys.stdout.flush()
 
 
 def print_json(groups, versions, path):
-    rows = [{"bench": "networks", "case": case, "threads": group.threads, "goal": group.goal, "median_s": group.rounds[case]}
+    rows = [{"bench": "networks", "case": case, "threads": group.threads, "goal": group.goal, "other_cpus": group.other_cpus(),
+             "median_s": group.rounds[case], "kernels_s": group.kernels_s.get(case)}
             for group in groups for case in group.cases]
     lines = "".join(json.dumps(row) + "\n" for row in [{"bench": "networks", "peers": versions}] + rows)
     if path == "-":
@@ -183,7 +217,7 @@ def main():
     commands["forge"] = [str(program)]
     print(f"Note: processor: {processor()}. f32. Medians of {options.rounds} interleaved rounds.")
     print("Note: peers: " + ("; ".join(dict.fromkeys(versions.values())) or "none") + ".\n")
-    print("| what | threads | goal | TensorForge | peers (ratio) | ratio | goal met |\n|---|---|---|---|---|---|---|", flush=True)
+    print("| what | threads | goal | TensorForge | peers (ratio) | ratio | other load | goal met |\n|---|---|---|---|---|---|---|---|", flush=True)
     for group in groups:
         for number in range(options.rounds):
             run_round(group, commands, options.seconds, number)
