@@ -23,6 +23,7 @@ struct group {
     uint8_t input_count;
     uint8_t node_count;
     uint8_t word_count; /* of its code */
+    uint32_t first;     /* its first node; all its nodes are from here to the last */
     uint32_t product;   /* the node of its product; NONE: it has none */
 };
 
@@ -34,6 +35,8 @@ struct fusion {
     /* by value: the group that contains all its readers; NONE: there is no reader yet. MANY: there are
      * readers outside of one group */
     uint32_t *readers;
+    forge_value *body_values; /* scratch, by value: its copy in the body that is built */
+    uint8_t *numbers;         /* scratch, by node: the operand number of its value */
 };
 #define MANY (UINT32_MAX - 1)
 
@@ -82,6 +85,7 @@ static bool add_node(struct group *group, const forge_graph *graph, const struct
 {
     struct group grown = *group;
     grown.word_count += fused_words((enum op)node->op);
+    grown.first = (uint32_t)(node - graph->nodes); /* nodes are added from the last to the first */
     if (is_product(node))
         grown.product = (uint32_t)(node - graph->nodes);
     for (size_t i = 0; i < grown.input_count; i++)
@@ -207,7 +211,7 @@ static void add_nodes(forge_builder *builder, const struct body *body, forge_val
 {
     const forge_graph *graph = body->fusion->graph;
     for (int products = 1; products >= 0; products--)
-        for (uint32_t n = 0; n <= body->last; n++) {
+        for (uint32_t n = body->fusion->groups[body->last].first; n <= body->last; n++) {
             const struct node *node = &graph->nodes[n];
             if (body->fusion->group_of[n] != body->last || is_product(node) != products)
                 continue;
@@ -223,52 +227,43 @@ static void fused_body(forge_builder *builder, const forge_value *inputs, size_t
                        forge_value *out_values)
 {
     const struct body *body = context;
-    const forge_graph *graph = body->fusion->graph;
-    forge_value *map = calloc(graph->value_count, sizeof *map);
-    if (!map) {
-        builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
-        return;
-    }
+    forge_value *map = body->fusion->body_values;
     for (size_t i = 0; i < count; i++)
         map[body->fusion->groups[body->last].inputs[i]] = inputs[i];
     if (builder_is_ok(builder))
         add_nodes(builder, body, map);
-    out_values[0] = map[graph->nodes[body->last].output];
-    free(map);
+    out_values[0] = map[body->fusion->graph->nodes[body->last].output];
 }
 
-/* Returns the operand number of a value of a group. numbers: by node, those of the group's earlier nodes. */
-static uint8_t operand_of(const struct fusion *f, uint32_t group, const uint8_t *numbers, forge_value value)
+/* Returns the operand number of a value of a group whose earlier steps have their numbers. */
+static uint8_t operand_of(const struct fusion *f, uint32_t group, forge_value value)
 {
     for (uint8_t i = 0; i < f->groups[group].input_count; i++)
         if (f->groups[group].inputs[i] == value)
             return i;
-    return numbers[f->graph->values[value].node];
+    return f->numbers[f->graph->values[value].node];
 }
 
-/* Adds the step of a node of the group. numbers: by node, the operand numbers; gets that of this node. */
-static bool add_step(const struct fusion *f, uint32_t group, uint32_t n, uint8_t *numbers,
-                     struct fused *fused)
+/* Adds the step of a node of the group. */
+static bool add_step(const struct fusion *f, uint32_t group, uint32_t n, struct fused *fused)
 {
     const struct node *node = &f->graph->nodes[n];
     uint8_t operands[3] = {0};
     for (size_t i = 0; i < node->input_count; i++)
-        operands[i] = operand_of(f, group, numbers, node_input(f->graph, node, i));
-    numbers[n] = (uint8_t)(FUSED_MAX_INPUTS + fused->count);
+        operands[i] = operand_of(f, group, node_input(f->graph, node, i));
+    f->numbers[n] = (uint8_t)(FUSED_MAX_INPUTS + fused->count);
     return fused_add(fused, node, operands);
 }
 
-/* Writes the code of a group, whose product is the first step. Returns false if out of memory. */
+/* Writes the code of a group, whose product is the first step. Returns false if it is too long. */
 static bool write_code(const struct fusion *f, uint32_t group, struct composite_attributes *out)
 {
-    uint8_t *numbers = calloc(group + 1, sizeof *numbers);
     struct fused fused = {0};
-    bool is_ok = numbers != NULL;
+    bool is_ok = true;
     for (int products = 1; products >= 0; products--)
-        for (uint32_t n = 0; is_ok && n <= group; n++)
+        for (uint32_t n = f->groups[group].first; is_ok && n <= group; n++)
             if (f->group_of[n] == group && is_product(&f->graph->nodes[n]) == products)
-                is_ok = add_step(f, group, n, numbers, &fused);
-    free(numbers);
+                is_ok = add_step(f, group, n, &fused);
     return is_ok && fused_write(&fused, out);
 }
 
@@ -281,7 +276,7 @@ static bool add_composite(forge_builder *builder, const struct fusion *f, uint32
     const struct group *g = &f->groups[group];
     const struct node *last = &f->graph->nodes[group];
     if (!write_code(f, group, &attributes)) {
-        builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
+        builder_fail(builder, JOULE_FAILED, "the code of a group is too long");
         return false;
     }
     for (size_t i = 0; i < g->input_count; i++)
@@ -310,11 +305,13 @@ joule_status pass_fuse(const forge_graph *graph, forge_device *device, void *con
                        .device = device,
                        .groups = calloc(graph->node_count + 1, sizeof *f.groups),
                        .group_of = calloc(graph->node_count + 1, sizeof *f.group_of),
-                       .readers = calloc(graph->value_count + 1, sizeof *f.readers)};
+                       .readers = calloc(graph->value_count + 1, sizeof *f.readers),
+                       .body_values = calloc(graph->value_count + 1, sizeof *f.body_values),
+                       .numbers = calloc(graph->node_count + 1, sizeof *f.numbers)};
     joule_status status = JOULE_OK;
     if (!device) {
         *out_graph = graph_retain(graph);
-    } else if (f.groups && f.group_of && f.readers) {
+    } else if (f.groups && f.group_of && f.readers && f.body_values && f.numbers) {
         choose_groups(&f);
         status = pass_each_node(graph, fuse_node, &f, out_graph, out_error);
     } else {
@@ -323,5 +320,7 @@ joule_status pass_fuse(const forge_graph *graph, forge_device *device, void *con
     free(f.groups);
     free(f.group_of);
     free(f.readers);
+    free(f.body_values);
+    free(f.numbers);
     return status;
 }
