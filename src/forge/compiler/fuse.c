@@ -42,18 +42,13 @@ struct fusion {
 
 /* --- groups --------------------------------------------------------------------------------------------- */
 
-static bool is_product(const struct node *node)
-{
-    return node->op == OP_MATMUL || node->op == OP_CONV;
-}
-
 /* Returns true if the node accumulates in the type that the composite's body implies. */
 static bool has_usual_sums(const struct fusion *f, const struct node *node)
 {
     const struct matmul_attributes *matmul = node->attributes;
     const struct conv_attributes *conv = node->attributes;
     forge_dtype accumulate = node->op == OP_MATMUL ? matmul->accumulate : conv->accumulate;
-    return !is_product(node) || accumulate == builder_accumulator(f->graph->values[node->output].dtype);
+    return !node_is_product(node) || accumulate == builder_accumulator(f->graph->values[node->output].dtype);
 }
 
 /* Returns true if the device has a kernel for a group of this node alone. */
@@ -86,7 +81,7 @@ static bool add_node(struct group *group, const forge_graph *graph, const struct
     struct group grown = *group;
     grown.word_count += fused_words((enum op)node->op);
     grown.first = (uint32_t)(node - graph->nodes); /* nodes are added from the last to the first */
-    if (is_product(node))
+    if (node_is_product(node))
         grown.product = (uint32_t)(node - graph->nodes);
     for (size_t i = 0; i < grown.input_count; i++)
         if (grown.inputs[i] == node->output)
@@ -132,8 +127,7 @@ static bool is_written(const struct fusion *f, uint32_t group)
 static const struct slot *slot_of(const forge_graph *graph, forge_value value)
 {
     const struct node *node = graph_producer(graph, value);
-    while (node->op == OP_RESHAPE || node->op == OP_BROADCAST || node->op == OP_TRANSPOSE ||
-           node->op == OP_SLICE)
+    while (node_is_view(node))
         node = graph_producer(graph, node_input(graph, node, 0));
     const struct read_attributes *read = node->attributes;
     return node->op == OP_READ ? &graph->slots[read->slot] : NULL;
@@ -160,7 +154,7 @@ static bool can_join(const struct fusion *f, const struct node *node, uint32_t g
     bool has_room = f->groups[group].product == NONE &&
                     f->graph->values[node->output].dtype == f->graph->values[last->output].dtype;
     return are_alike(f->graph, node, last) && may_wait(f, node, group) &&
-           (!is_product(node) || (has_room && !is_written(f, group)));
+           (!node_is_product(node) || (has_room && !is_written(f, group)));
 }
 
 /* Chooses the group of a node whose readers have their groups. */
@@ -173,7 +167,7 @@ static void choose_group(struct fusion *f, uint32_t n)
         return;
     if (group < MANY && can_join(f, node, group) && add_node(&f->groups[group], f->graph, node)) {
         f->group_of[n] = group;
-    } else if (!is_product(node)) {
+    } else if (!node_is_product(node)) {
         f->group_of[n] = n;
         f->groups[n].product = NONE;
         add_node(&f->groups[n], f->graph, node);
@@ -192,7 +186,7 @@ static void choose_groups(struct fusion *f)
     for (uint32_t n = (uint32_t)graph->node_count; n-- > 0;) {
         choose_group(f, n);
         /* A product reads all elements of its inputs, so they cannot be computed on the way. */
-        uint32_t reader = is_product(&graph->nodes[n]) ? NONE : f->group_of[n];
+        uint32_t reader = node_is_product(&graph->nodes[n]) ? NONE : f->group_of[n];
         for (size_t i = 0; i < graph->nodes[n].input_count; i++)
             note_reader(f, node_input(graph, &graph->nodes[n], i), reader);
     }
@@ -213,7 +207,7 @@ static void add_nodes(forge_builder *builder, const struct body *body, forge_val
     for (int products = 1; products >= 0; products--)
         for (uint32_t n = body->fusion->groups[body->last].first; n <= body->last; n++) {
             const struct node *node = &graph->nodes[n];
-            if (body->fusion->group_of[n] != body->last || is_product(node) != products)
+            if (body->fusion->group_of[n] != body->last || node_is_product(node) != products)
                 continue;
             builder->phase = (forge_phase)node->phase;
             builder->scope = builder_add_scope(builder, graph->scopes[node->scope]);
@@ -262,7 +256,7 @@ static bool write_code(const struct fusion *f, uint32_t group, struct composite_
     bool is_ok = true;
     for (int products = 1; products >= 0; products--)
         for (uint32_t n = f->groups[group].first; is_ok && n <= group; n++)
-            if (f->group_of[n] == group && is_product(&f->graph->nodes[n]) == products)
+            if (f->group_of[n] == group && node_is_product(&f->graph->nodes[n]) == products)
                 is_ok = add_step(f, group, n, &fused);
     return is_ok && fused_write(&fused, out);
 }

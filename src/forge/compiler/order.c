@@ -35,12 +35,6 @@ static bool is_update(const struct ordering *o, size_t n)
     return o->graph->nodes[n].phase == FORGE_PHASE_OPTIMISER;
 }
 
-static bool is_view(const struct node *node)
-{
-    return node->op == OP_RESHAPE || node->op == OP_BROADCAST || node->op == OP_TRANSPOSE ||
-           node->op == OP_SLICE || node->op == OP_STOP_GRADIENT;
-}
-
 /* --- readers and writers of slots ----------------------------------------------------------------------- */
 
 static void note_reads(struct ordering *o, uint32_t n)
@@ -50,7 +44,7 @@ static void note_reads(struct ordering *o, uint32_t n)
         o->slot_of[node->output + i] = NONE;
     if (node->op == OP_READ)
         o->slot_of[node->output] = ((const struct read_attributes *)node->attributes)->slot;
-    if (is_view(node))
+    if (node_is_view(node))
         o->slot_of[node->output] = o->slot_of[node_input(o->graph, node, 0)];
     for (size_t i = 0; i < node->input_count; i++) {
         uint32_t slot = o->slot_of[node_input(o->graph, node, i)];

@@ -49,14 +49,9 @@ static forge_value scale_and_shift(forge_builder *b, const forge_value *in, doub
 
 /* --- reshapes ------------------------------------------------------------------------------------------- */
 
-static bool is_elementwise(const struct node *node)
-{
-    return node->op == OP_UNARY || node->op == OP_BINARY || node->op == OP_SELECT || node->op == OP_CAST;
-}
-
 static bool is_joinable(const struct node *node)
 {
-    return is_elementwise(node) || node->op == OP_MATMUL || node->op == OP_CONV;
+    return node_is_elementwise(node) || node_is_product(node);
 }
 
 static bool has_shape(const forge_builder *b, forge_value value, const forge_shape *shape)
@@ -96,7 +91,7 @@ static forge_value operand_for(forge_builder *b, forge_value operand, const forg
         return source;
     if (!has_shape(b, operand, result))
         return broadcasts_alike(&b->graph->values[operand].shape, result, shape) ? operand : FORGE_NO_VALUE;
-    bool may_have_gaps = node->op == OP_BROADCAST || node->op == OP_TRANSPOSE || node->op == OP_SLICE;
+    bool may_have_gaps = node_is_view(node) && node->op != OP_RESHAPE;
     return may_have_gaps ? FORGE_NO_VALUE : forge_reshape(b, operand, *shape);
 }
 
@@ -144,7 +139,7 @@ static bool regroup_node(forge_builder *builder, const forge_graph *graph, const
     if (is_batch_norm(graph, node))
         value = scale_and_shift(builder, inputs,
                                 ((const struct composite_attributes *)node->attributes)->reals[0]);
-    else if (is_elementwise(node))
+    else if (node_is_elementwise(node))
         value = move_reshape(builder, graph, node, inputs);
     if (value == FORGE_NO_VALUE)
         return builder_is_ok(builder) && builder_copy_node(builder, graph, node, map);

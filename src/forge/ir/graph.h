@@ -262,6 +262,24 @@ static inline uint32_t node_kind(const struct node *node)
     return ((const struct kind_attributes *)node->attributes)->kind;
 }
 
+/* Returns true if the node only changes the shape, the strides or the order of its input, so that its result is
+ * often a view of the input. */
+static inline bool node_is_view(const struct node *node)
+{
+    return node->op == OP_RESHAPE || node->op == OP_BROADCAST || node->op == OP_TRANSPOSE ||
+           node->op == OP_SLICE || node->op == OP_STOP_GRADIENT;
+}
+/* Returns true if each element of the node's result depends on one element of each input. */
+static inline bool node_is_elementwise(const struct node *node)
+{
+    return node->op == OP_UNARY || node->op == OP_BINARY || node->op == OP_SELECT || node->op == OP_CAST;
+}
+/* Returns true if the node is a matmul or a convolution. */
+static inline bool node_is_product(const struct node *node)
+{
+    return node->op == OP_MATMUL || node->op == OP_CONV;
+}
+
 /* Returns the place where a node runs and all its values are stored. */
 static inline uint32_t node_place(const forge_graph *graph, const struct node *node)
 {

@@ -272,12 +272,6 @@ static void add(struct program_cost *sum, struct program_cost cost)
     sum->written_bytes += cost.written_bytes;
 }
 
-static bool is_view(const struct node *node)
-{
-    return node->op == OP_RESHAPE || node->op == OP_BROADCAST || node->op == OP_TRANSPOSE ||
-           node->op == OP_SLICE || node->op == OP_STOP_GRADIENT;
-}
-
 static bool is_fused(const struct node *node)
 {
     return node->op == OP_COMPOSITE && fused_is(node->attributes);
@@ -287,7 +281,7 @@ static struct program_cost cost_of_all(const forge_graph *graph, struct body_cos
 {
     struct program_cost sum = {0};
     for (size_t n = 0; n < graph->node_count; n++)
-        if (!is_view(&graph->nodes[n]))
+        if (!node_is_view(&graph->nodes[n]))
             add(&sum,
                 (is_fused(&graph->nodes[n]) ? cost_of_kernel : cost_of_node)(graph, &graph->nodes[n], cache));
     return sum;

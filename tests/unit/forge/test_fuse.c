@@ -262,6 +262,16 @@ static void test_a_slot_is_read_before_its_new_value_exists(void **state)
                             "%5 = unary.neg(%3) : f32[8]\n"
                             "output \"y\" = %5\n"
                             "write \"w\" = %4 in_place\n");
+    assert_unchanged(state, "forge graph 1\n" /* also through a view */
+                            "slot \"w\" : f32[8] = constant(0)\n"
+                            "%1 = input \"x\" : f32[8]\n"
+                            "%2 = read \"w\" : f32[8]\n"
+                            "%3 = stop_gradient(%2) : f32[8]\n"
+                            "%4 = binary.add(%1, %3) : f32[8]\n"
+                            "%5 = unary.exp(%1) : f32[8]\n"
+                            "%6 = unary.neg(%4) : f32[8]\n"
+                            "output \"y\" = %6\n"
+                            "write \"w\" = %5 in_place\n");
 }
 
 static void test_a_transposed_conv_does_not_join(void **state)
