@@ -124,16 +124,6 @@ static const void *attributes_of(struct description *d, const struct program_lau
     return d->attributes;
 }
 
-/* Returns the bytes of the elements in memory; a broadcast dimension counts once. */
-static double bytes_of(const struct view *view)
-{
-    forge_shape stored = view->shape;
-    for (uint32_t i = 0; i < stored.rank; i++)
-        if (view->strides[i] == 0 && stored.dims[i] > 1)
-            stored.dims[i] = 1;
-    return (double)forge_dtype_size_bytes(view->dtype, forge_shape_elements(&stored));
-}
-
 /* Fills the accesses of a launch. The bytes that the launch moves are divided among its operands in
  * proportion to their sizes. */
 static void describe_accesses(struct description *d, const struct lowered_launch *launch,
@@ -143,13 +133,13 @@ static void describe_accesses(struct description *d, const struct lowered_launch
     size_t inputs = record->input_count, count = inputs + record->output_count;
     double read = 0, written = 0;
     for (size_t k = 0; k < count; k++)
-        *(k < inputs ? &read : &written) += bytes_of(&views[k]);
+        *(k < inputs ? &read : &written) += cost_view_bytes(&views[k]);
     for (size_t k = 0; k < count; k++) {
         struct schedule_access *access = &d->accesses[record->first_binding + k];
         double all = k < inputs ? read : written, moved = k < inputs ? cost->read_bytes : cost->written_bytes;
         *access =
             (struct schedule_access){.value = d->stored_in[d->l->bindings[record->first_binding + k].buffer],
-                                     .bytes = all > 0 ? bytes_of(&views[k]) * moved / all : 0};
+                                     .bytes = all > 0 ? cost_view_bytes(&views[k]) * moved / all : 0};
         for (size_t i = 0; k >= inputs && i < inputs && i < 32; i++)
             if (in_place_may(launch->in_place, k - inputs, i) && views[i].dtype == views[k].dtype &&
                 forge_shape_equal(&views[i].shape, &views[k].shape))

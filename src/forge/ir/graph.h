@@ -262,8 +262,8 @@ static inline uint32_t node_kind(const struct node *node)
     return ((const struct kind_attributes *)node->attributes)->kind;
 }
 
-/* Returns true if the node only changes the shape, the strides or the order of its input, so that its result is
- * often a view of the input. */
+/* Returns true if the node only changes the shape, the strides or the order of its input, so that its result
+ * is often a view of the input. */
 static inline bool node_is_view(const struct node *node)
 {
     return node->op == OP_RESHAPE || node->op == OP_BROADCAST || node->op == OP_TRANSPOSE ||

@@ -14,8 +14,7 @@ static double elements(const struct view *view)
     return (double)forge_shape_elements(&view->shape);
 }
 
-/* Returns the bytes of the elements in memory; a broadcast dimension (stride 0) counts once. */
-static double bytes(const struct view *view)
+double cost_view_bytes(const struct view *view)
 {
     forge_shape stored = view->shape;
     for (uint32_t i = 0; i < stored.rank; i++)
@@ -143,9 +142,9 @@ static struct program_cost with_bytes(double flop, const struct launch *launch)
 {
     struct program_cost cost = {.flop = flop};
     for (size_t i = 0; i < launch->input_count; i++)
-        cost.read_bytes += bytes(&launch->inputs[i]);
+        cost.read_bytes += cost_view_bytes(&launch->inputs[i]);
     for (size_t i = 0; i < launch->output_count; i++)
-        cost.written_bytes += bytes(&launch->outputs[i]);
+        cost.written_bytes += cost_view_bytes(&launch->outputs[i]);
     return cost;
 }
 
@@ -154,13 +153,14 @@ struct program_cost cost_of_launch(const struct launch *launch)
     double flop = flop_of[launch->op](launch);
     const struct view *in = launch->inputs, *out = launch->outputs;
     if (launch->op == OP_GATHER) { /* reads only the gathered elements of x */
-        double taken = bytes(&out[0]), all = bytes(&in[0]);
-        return (struct program_cost){flop, bytes(&in[1]) + (taken < all ? taken : all), taken};
+        double taken = cost_view_bytes(&out[0]), all = cost_view_bytes(&in[0]);
+        return (struct program_cost){flop, cost_view_bytes(&in[1]) + (taken < all ? taken : all), taken};
     }
     if (launch->op == OP_SCATTER && in[0].data == out[0].data) { /* in place: touches only the updated
                                                                   * elements of x */
-        double updated = bytes(&in[2]);
-        return (struct program_cost){flop, bytes(&in[1]) + updated + (flop > 0 ? updated : 0), updated};
+        double updated = cost_view_bytes(&in[2]);
+        return (struct program_cost){flop, cost_view_bytes(&in[1]) + updated + (flop > 0 ? updated : 0),
+                                     updated};
     }
     return with_bytes(flop, launch);
 }
@@ -172,7 +172,7 @@ struct program_cost cost_of_launch(const struct launch *launch)
 static double bytes_of_rows(const struct view *x, double count)
 {
     double rows = (double)x->shape.dims[0];
-    return rows > 0 ? bytes(x) / rows * fmin(count, rows) : 0;
+    return rows > 0 ? cost_view_bytes(x) / rows * fmin(count, rows) : 0;
 }
 
 /* Returns the maximum number of places of a cache that paged_attention reads: those of the pages in the
@@ -197,14 +197,14 @@ static struct program_cost cost_of_operands(double flop, const struct launch *la
     struct program_cost cost = with_bytes(flop, launch);
     const struct view *in = launch->inputs, *out = launch->outputs;
     if (is_composite(launch, "embedding", 2))
-        cost.read_bytes += bytes_of_rows(&in[0], elements(&in[1])) - bytes(&in[0]);
+        cost.read_bytes += bytes_of_rows(&in[0], elements(&in[1])) - cost_view_bytes(&in[0]);
     if (is_composite(launch, "cache_write", 3) && in[0].data == out[0].data) {
-        cost.read_bytes -= bytes(&in[0]);
+        cost.read_bytes -= cost_view_bytes(&in[0]);
         cost.written_bytes = bytes_of_rows(&in[0], elements(&in[2]));
     }
     if (is_composite(launch, "paged_attention", 6))
         for (int i = 1; i <= 2; i++)
-            cost.read_bytes += bytes_of_rows(&in[i], reachable_places(launch)) - bytes(&in[i]);
+            cost.read_bytes += bytes_of_rows(&in[i], reachable_places(launch)) - cost_view_bytes(&in[i]);
     return cost;
 }
 

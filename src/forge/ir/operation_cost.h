@@ -24,6 +24,8 @@ static inline double cost_joules(struct program_cost cost)
     return COST_FLOP_JOULES * cost.flop + COST_BYTE_JOULES * (cost.read_bytes + cost.written_bytes);
 }
 
+/* Returns the bytes of the view's elements in memory. A broadcast dimension (stride 0) counts once. */
+double cost_view_bytes(const struct view *view);
 /* Returns the cost of a launch of an operation other than a composite. If an input and an output have the
  * same address, the launch works in place. */
 struct program_cost cost_of_launch(const struct launch *launch);

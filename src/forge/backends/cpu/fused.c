@@ -138,9 +138,10 @@ void fused_plan(const struct launch *launch, struct fused_plan *out)
 
 size_t fused_pieces(const struct launch *launch, size_t *out_grain)
 {
-    struct fused_plan plan;
+    struct fused_plan plan = {0};
     double ns = 0;
-    fused_plan(launch, &plan);
+    if (!read(launch, &plan.fused) || !set_types(launch, &plan))
+        plan.fused.count = 0;
     for (uint32_t i = 0; i < plan.fused.count; i++) {
         struct step_launch s;
         describe(&plan.fused.steps[i], plan.dtypes, plan.dtypes[FUSED_MAX_INPUTS + i], &s);
@@ -215,30 +216,31 @@ bool fused_divide(const struct launch *launch, struct fused_product *out)
     return divide_steps(launch, &whole, out);
 }
 
-bool fused_takes_matmul(const struct launch *launch)
+/* Returns true if there are kernels for the product `op` of f32 and for all steps. */
+static bool takes_product(const struct launch *launch, enum op op)
 {
     struct fused_product p;
-    return fused_divide(launch, &p) && p.product.op == OP_MATMUL && p.product_inputs[0].shape.rank >= 2 &&
-           p.product_inputs[1].shape.rank >= 2 && matmul_takes_f32(&p.product);
+    if (!fused_divide(launch, &p) || p.product.op != op)
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (p.product_inputs[i].dtype != FORGE_F32 || p.product_inputs[i].shape.rank < 2)
+            return false;
+    return (op == OP_MATMUL ? matmul_takes_f32 : conv_takes_f32)(&p.product);
+}
+
+bool fused_takes_matmul(const struct launch *launch)
+{
+    return takes_product(launch, OP_MATMUL);
 }
 
 bool fused_takes_conv(const struct launch *launch)
 {
-    struct fused_product p;
-    return fused_divide(launch, &p) && p.product.op == OP_CONV && p.product_inputs[0].dtype == FORGE_F32 &&
-           p.product_inputs[1].dtype == FORGE_F32 && conv_takes_f32(&p.product);
+    return takes_product(launch, OP_CONV);
 }
 
-size_t fused_matmul_pieces(const struct launch *launch, size_t *out_grain)
+size_t fused_product_pieces(const struct launch *launch, size_t *out_grain)
 {
     struct fused_product p;
     fused_divide(launch, &p);
-    return matmul_pieces(&p.product, out_grain);
-}
-
-size_t fused_conv_pieces(const struct launch *launch, size_t *out_grain)
-{
-    struct fused_product p;
-    fused_divide(launch, &p);
-    return conv_pieces(&p.product, out_grain);
+    return (p.product.op == OP_MATMUL ? matmul_pieces : conv_pieces)(&p.product, out_grain);
 }

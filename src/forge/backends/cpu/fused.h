@@ -43,8 +43,7 @@ struct fused_product {
 /* Return true if there are kernels for the product of f32 and for all steps. */
 bool fused_takes_matmul(const struct launch *launch);
 bool fused_takes_conv(const struct launch *launch);
-size_t fused_matmul_pieces(const struct launch *launch, size_t *out_grain);
-size_t fused_conv_pieces(const struct launch *launch, size_t *out_grain);
+size_t fused_product_pieces(const struct launch *launch, size_t *out_grain);
 /* Divides a launch. Returns false if there is no kernel for a step. The result points into itself. */
 bool fused_divide(const struct launch *launch, struct fused_product *out);
 
