@@ -193,18 +193,28 @@ static void report_pass(const forge_compile_options *options, const char *name, 
     options->notify(&facts, after, options->notify_context);
 }
 
+joule_status compile_options_read(const forge_compile_options *options, forge_compile_options *out,
+                                  joule_error *out_error)
+{
+    *out = (forge_compile_options){.struct_size = sizeof *out};
+    joule_status status =
+        options ? abi_read(out, sizeof *out, SIZE_UP_TO(forge_compile_options, notify_context), options)
+                : JOULE_OK;
+    return status == JOULE_OK
+               ? status
+               : error_set(out_error, status,
+                           "forge_compile_options: set struct_size to sizeof(forge_compile_options)");
+}
+
 joule_status forge_passes_run(const forge_graph *graph, forge_device *device,
                               const forge_compile_options *options, forge_graph **out_graph,
                               joule_error *out_error)
 {
-    forge_compile_options o = {.struct_size = sizeof o};
+    forge_compile_options o;
     struct order order;
-    joule_status status = JOULE_OK;
-    if (options)
-        status = abi_read(&o, sizeof o, SIZE_UP_TO(forge_compile_options, notify_context), options);
+    joule_status status = compile_options_read(options, &o, out_error);
     if (status != JOULE_OK)
-        return error_set(out_error, status,
-                         "forge_compile_options: set struct_size to sizeof(forge_compile_options)");
+        return status;
     status = make_order(&order, &o, out_error);
     forge_graph *current = graph_retain(graph);
     for (size_t i = 0; status == JOULE_OK && i < order.count; i++) {

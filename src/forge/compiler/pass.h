@@ -25,6 +25,11 @@ typedef bool pass_node_fn(forge_builder *builder, const forge_graph *graph, cons
 joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, void *context,
                             forge_graph **out_graph, joule_error *out_error);
 
+/* Copies a caller's options to *out, with 0 for members that the caller's version lacks. options: may be
+ * NULL. Returns JOULE_INVALID if struct_size is wrong. */
+joule_status compile_options_read(const forge_compile_options *options, forge_compile_options *out,
+                                  joule_error *out_error);
+
 /* Returns true if the device has a kernel for a node that is a composite, at the largest and at the smallest
  * sizes. The body is not compared with the library's. */
 bool composite_kernel_takes(const forge_graph *graph, const struct node *node, forge_device *device);
