@@ -21,12 +21,7 @@
 #include "forge/ir/program.h"
 #include "support/check.h"
 #include "support/random_graph.h"
-
-struct side {
-    forge_program *program;
-    forge_states *states;
-    forge_instance *instance;
-};
+#include "support/side.h"
 
 static void note_facts(const forge_schedule_facts *facts, void *context)
 {
@@ -41,62 +36,7 @@ static forge_compile_options options_for(forge_minimise objective, forge_schedul
                                    .notify_schedule = facts ? note_facts : NULL};
 }
 
-static struct side load(forge_device *device, const forge_graph *graph, const forge_compile_options *options)
-{
-    struct side s = {0};
-    joule_error error = {0};
-    if (forge_compile_with(graph, device, options, &s.program, &error) ||
-        forge_states_new(device, 1, &s.states, &error) ||
-        forge_instance_new(s.program, device, s.states, &s.instance, &error))
-        fail_msg("%s", error.message);
-    return s;
-}
-
-static void unload(struct side *s)
-{
-    forge_instance_free(s->instance);
-    forge_states_free(s->states);
-    forge_program_free(s->program);
-}
-
 /* --- the same bits -------------------------------------------------------------------------------------- */
-
-static void run(const struct side *s, const forge_graph *graph, uint32_t round)
-{
-    for (size_t i = 0; i < graph->input_count; i++) {
-        const struct value *value = &graph->values[graph->inputs[i].value];
-        forge_tensor x;
-        assert_int_equal(forge_tensor_new(value->dtype, &value->shape, &x, NULL), JOULE_OK);
-        if (value->dtype == FORGE_F32)
-            forge_random_uniform(&(forge_random){.key = round, .stream = (uint32_t)i}, 0,
-                                 forge_tensor_elements(&x), forge_tensor_data(&x));
-        assert_int_equal(forge_instance_set(s->instance, graph->inputs[i].name, &x, NULL), JOULE_OK);
-        forge_buffer_release(x.buffer);
-    }
-    assert_int_equal(forge_instance_run(s->instance, NULL), JOULE_OK);
-}
-
-static void assert_same(const forge_tensor *a, const forge_tensor *b, uint64_t seed, const char *name)
-{
-    size_t bytes = forge_dtype_size_bytes(a->dtype, forge_tensor_elements(a));
-    if (memcmp(forge_tensor_data(a), forge_tensor_data(b), bytes) != 0)
-        fail_msg("graph of seed %llu: '%s' differs", (unsigned long long)seed, name);
-}
-
-static void compare(const struct side *a, const struct side *b, const forge_graph *graph, uint64_t seed)
-{
-    forge_tensor x, y;
-    for (size_t i = 0; i < graph->output_count; i++) {
-        assert_int_equal(forge_instance_get(a->instance, graph->outputs[i].name, &x, NULL), JOULE_OK);
-        assert_int_equal(forge_instance_get(b->instance, graph->outputs[i].name, &y, NULL), JOULE_OK);
-        assert_same(&x, &y, seed, graph->outputs[i].name);
-    }
-    for (size_t i = 0; i < graph->slot_count; i++) {
-        assert_int_equal(forge_states_find(a->states, graph->slots[i].name, &x), JOULE_OK);
-        assert_int_equal(forge_states_find(b->states, graph->slots[i].name, &y), JOULE_OK);
-        assert_same(&x, &y, seed, graph->slots[i].name);
-    }
-}
 
 /* The bound is the least number of live bytes that a first schedule reaches, so memory decides the order. */
 static void test_schedules_change_no_bits(void **state)
@@ -112,7 +52,7 @@ static void test_schedules_change_no_bits(void **state)
         forge_schedule_facts facts = {0};
         forge_compile_options options =
             options_for((forge_minimise)(FORGE_MINIMISE_ENERGY + seed % 3), &facts);
-        struct side a = load(device, graph, NULL), b = load(device, graph, &options);
+        struct side a = side_load(device, graph, NULL), b = side_load(device, graph, &options);
         assert_true(facts.launches > 0 && facts.chosen_seconds > 0 && facts.chosen_joules > 0);
         moved += facts.moved > 0;
         less_memory += facts.chosen_peak_bytes < facts.given_peak_bytes;
@@ -121,12 +61,12 @@ static void test_schedules_change_no_bits(void **state)
         at_most += (double)program.arena_bound_bytes <= facts.chosen_peak_bytes;
         graphs++;
         for (uint32_t round = 0; round < 3; round++) {
-            run(&a, graph, round);
-            run(&b, graph, round);
-            compare(&a, &b, graph, seed);
+            side_run(&a, graph, round);
+            side_run(&b, graph, round);
+            side_compare(&a, &b, graph, seed);
         }
-        unload(&a);
-        unload(&b);
+        side_unload(&a);
+        side_unload(&b);
         forge_graph_free(graph);
     }
     print_message("%zu of %zu programs have another order, %zu need less memory\n", moved, graphs,
@@ -165,20 +105,20 @@ static void test_a_bound_of_bytes_is_kept_or_refused(void **state)
     enum { TENSOR = 64 * 64 * 4 };
     assert_int_equal(forge_device_open("cpu", &device, NULL), JOULE_OK);
     forge_graph *graph = wide_graph(12);
-    struct side given = load(device, graph, NULL);
+    struct side given = side_load(device, graph, NULL);
     assert_int_equal(forge_program_query(given.program, &program), JOULE_OK);
     assert_true(program.arena_bytes >= 12 * TENSOR);
     forge_compile_options options = options_for(FORGE_MINIMISE_ENERGY, &facts);
     options.max_arena_bytes = 5 * TENSOR;
-    struct side small = load(device, graph, &options);
+    struct side small = side_load(device, graph, &options);
     assert_int_equal(forge_program_query(small.program, &program), JOULE_OK);
     assert_true(program.arena_bytes <= 5 * TENSOR);
     assert_true(facts.chosen_peak_bytes <= 5 * TENSOR && facts.given_peak_bytes >= 12 * TENSOR);
-    run(&given, graph, 1);
-    run(&small, graph, 1);
-    compare(&given, &small, graph, 0);
-    unload(&given);
-    unload(&small);
+    side_run(&given, graph, 1);
+    side_run(&small, graph, 1);
+    side_compare(&given, &small, graph, 0);
+    side_unload(&given);
+    side_unload(&small);
     forge_program *none = NULL;
     options.max_arena_bytes = TENSOR / 2;
     assert_int_equal(forge_compile_with(graph, device, &options, &none, &error), JOULE_FAILED);
@@ -316,7 +256,7 @@ static struct outcome measure(forge_device *device, forge_minimise objective)
     joule_options options = {.struct_size = sizeof options, .period_s = 0.005, .root = simulated.root};
     forge_compile_options compile = options_for(objective, &outcome.facts);
     forge_graph *graph = chain();
-    struct side side = load(device, graph, &compile);
+    struct side side = side_load(device, graph, &compile);
     assert_int_equal(joule_open(&options, &meter, NULL), JOULE_OK);
     stand_by();
     assert_int_equal(forge_instance_set_zeros(side.instance, NULL, NULL), JOULE_OK);
@@ -335,7 +275,7 @@ static struct outcome measure(forge_device *device, forge_minimise objective)
         outcome.seconds += launch.seconds / RUNS;
     }
     joule_close(meter);
-    unload(&side);
+    side_unload(&side);
     forge_graph_free(graph);
     return outcome;
 }

@@ -1,0 +1,25 @@
+/* support/side.h - a program of a graph on a device, to compare two programs that must give the same bits.
+ *
+ * All functions fail the test on an error. */
+#ifndef SUPPORT_SIDE_H
+#define SUPPORT_SIDE_H
+
+#include <forge/compiler.h>
+
+struct side {
+    forge_program *program;
+    forge_states *states; /* of seed 1 */
+    forge_instance *instance;
+};
+
+/* Compiles the graph. options: may be NULL. Call side_unload. */
+struct side side_load(forge_device *device, const forge_graph *graph, const forge_compile_options *options);
+void side_unload(struct side *side);
+
+/* Sets all inputs, those of f32 to random numbers that depend on `round`, and runs the program. */
+void side_run(const struct side *side, const forge_graph *graph, uint32_t round);
+
+/* Fails the test unless all outputs and slots of both have the same bits. seed: of the graph, for messages. */
+void side_compare(const struct side *a, const struct side *b, const forge_graph *graph, uint64_t seed);
+
+#endif
