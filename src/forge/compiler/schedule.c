@@ -4,7 +4,8 @@
  * ready, the next one adds the fewest live bytes, or reads the values that were written last. Small problems
  * also begin with random orders. Each order is improved: a launch moves to another position between those
  * launches that must come before and after it, and the move is kept if the score improves. The number of
- * compared orders is limited, so that large programs compile in about a second.
+ * compared orders is limited, so that large programs compile in about a second. If no order keeps the bound
+ * of the seconds, the search is repeated, beginning with the order that takes the least time.
  */
 #include "forge/compiler/schedule.h"
 
@@ -27,6 +28,7 @@ enum priority { PRIORITY_MEMORY, PRIORITY_RECENT, PRIORITY_RANDOM };
 
 struct search {
     const struct schedule_problem *problem;
+    const uint32_t *first; /* an order to begin with, or NULL */
     struct cores_scratch *cores_scratch;
     uint32_t *first_before, *before; /* CSR: the launches that must come before launch i */
     uint32_t *first_after, *after;   /* CSR: the launches that must come after launch i */
@@ -439,6 +441,11 @@ static void search(struct search *s)
         struct grade listed = try_order(s, false);
         note_best(s, &listed);
     }
+    if (s->first && !s->has_failed) {
+        memcpy(s->order, s->first, p->launch_count * sizeof *s->order);
+        struct grade first = try_order(s, false);
+        note_best(s, &first);
+    }
     if (s->has_failed)
         return;
     memcpy(s->order, s->out->order, p->launch_count * sizeof *s->order);
@@ -463,9 +470,10 @@ static void search(struct search *s)
     s->out->trials = s->trials;
 }
 
-bool schedule_find(const struct schedule_problem *problem, struct schedule *out)
+/* first: [launch_count], an order that the search also begins with; NULL: none. */
+static bool find(const struct schedule_problem *problem, const uint32_t *first, struct schedule *out)
 {
-    struct search s = {.problem = problem, .out = out, .state = UINT64_C(0x9e3779b97f4a7c15)};
+    struct search s = {.problem = problem, .first = first, .out = out, .state = UINT64_C(0x9e3779b97f4a7c15)};
     *out = (struct schedule){0};
     allocate(&s);
     if (!s.has_failed) {
@@ -474,6 +482,28 @@ bool schedule_find(const struct schedule_problem *problem, struct schedule *out)
     }
     free_search(&s);
     return !s.has_failed;
+}
+
+/* Searches again, beginning with the order that takes the least time. */
+static bool find_faster(const struct schedule_problem *problem, struct schedule *out)
+{
+    struct schedule_problem unbounded = *problem;
+    struct schedule fastest;
+    unbounded.objective = FORGE_MINIMISE_TIME;
+    unbounded.max_seconds = INFINITY;
+    schedule_free(out);
+    *out = (struct schedule){0};
+    bool is_found = find(&unbounded, NULL, &fastest) && find(problem, fastest.order, out);
+    schedule_free(&fastest);
+    return is_found;
+}
+
+bool schedule_find(const struct schedule_problem *problem, struct schedule *out)
+{
+    if (!find(problem, NULL, out))
+        return false;
+    bool is_late = problem->objective != FORGE_MINIMISE_TIME && out->after.seconds > problem->max_seconds;
+    return !is_late || find_faster(problem, out);
 }
 
 void schedule_free(struct schedule *schedule)

@@ -76,8 +76,9 @@ struct schedule {
 };
 
 /* Finds a good schedule. Bounds come first: if no order is found that satisfies them, the result is the one
- * that exceeds them least; the caller compares `after` with the bounds. The result depends only on the
- * problem. Returns false if out of memory. The caller frees *out with schedule_free, also after a failure. */
+ * that exceeds them least; the caller compares `after` with the bounds. A bound of the seconds is kept if the
+ * schedule for FORGE_MINIMISE_TIME keeps it. The result depends only on the problem. Returns false if out of
+ * memory. The caller frees *out with schedule_free, also after a failure. */
 bool schedule_find(const struct schedule_problem *problem, struct schedule *out);
 void schedule_free(struct schedule *schedule);
 
