@@ -12,6 +12,7 @@ JOULE = os.path.abspath(os.environ.get("JOULE", "build/release/tools/joule/joule
 PYTHON = sys.executable
 SOURCE = os.environ.get("JOULE_SOURCE", ".")
 BUILD = os.path.abspath(os.environ.get("JOULE_BUILD", "build/release"))
+IS_FULL = os.environ.get("JOULE_TEST_FULL", "0") not in ("", "0")  # requests the long form of tests
 PATIENCE_S = 20  # maximum wait for an event on a busy machine
 
 

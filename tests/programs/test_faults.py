@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-from run_support import main, sanitizer_of, skip
+from run_support import IS_FULL, main, sanitizer_of, skip
 
 JOULE = os.path.abspath(os.environ.get("JOULE", "build/release/tools/joule/joule"))
 FORGE = os.environ.get("FORGE", "")
@@ -25,7 +25,6 @@ LIBRARY = os.path.abspath(os.path.join(BUILD, "tests/fakes/faults/libfaults.so")
 PROGRAMS = "joule,joule-serve,forge,joulec,joulec-check"
 SANITIZER = sanitizer_of(JOULE)
 KINDS = ("alloc", "open", "read", "write", "fsync", "rename", "mmap", "thread")[1 if SANITIZER else 0:]  # the address sanitizer has its own allocator, so allocations cannot fail
-IS_FULL = os.environ.get("JOULE_TEST_FULL", "0") not in ("", "0")
 SAMPLE = 3 if SANITIZER else 8  # number of calls of each kind and program
 PATIENCE_S = 30
 

@@ -14,9 +14,8 @@ import unittest
 
 from forge_serving import FORGE, PATIENCE_S, Server, missing, serving
 from hostile_clients import KINDS, LONG, SHORT, Client, play, request
-from run_support import read_file, sanitizer_of
+from run_support import IS_FULL, read_file, sanitizer_of
 
-IS_FULL = os.environ.get("JOULE_TEST_FULL", "0") not in ("", "0")
 SANITIZER = sanitizer_of(FORGE)
 COUNT = 1000 if IS_FULL else 150
 AT_ONCE = 24

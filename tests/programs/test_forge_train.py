@@ -17,6 +17,7 @@ import termios
 import time
 import unittest
 
+import run_support
 import schema_check
 import sums
 
@@ -240,7 +241,7 @@ class Train(unittest.TestCase):
             self.assertIn("epochs are done", done.stderr)
 
     def test_kills_at_any_moment_change_no_bit(self):
-        kills = 50 if os.environ.get("JOULE_TEST_FULL") == "1" else 8
+        kills = 50 if run_support.IS_FULL else 8
         parts, rng = self.path("parts"), random.Random(11)
         options = ["-b", "32", "--optimiser", "adamw", "-e"]
         for _ in range(kills):

@@ -109,7 +109,7 @@ class Wheel(unittest.TestCase):
                 self.skipTest("the archive was not configured: there is no cmake")
             build = os.path.join(folder, "build")
             commands = [["cmake", "-S", places[0], "-B", build, "-DJOULE_TESTS=OFF", "-DJOULE_PROGRAMS=OFF"]]
-            if os.environ.get("JOULE_TEST_FULL"):  # compiling the library takes minutes
+            if run_support.IS_FULL:  # compiling the library takes minutes
                 commands.append(["cmake", "--build", build, "--target", "joule"])
             for command in commands:
                 done = subprocess.run(command, capture_output=True, text=True, timeout=600)

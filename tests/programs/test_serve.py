@@ -18,10 +18,9 @@ import time
 import unittest
 
 import schema_check
-from run_support import sanitizer_of, skip
+from run_support import IS_FULL, sanitizer_of, skip
 from serving import JOULE, Machine, serving, value_of
 
-FULL = bool(os.environ.get("JOULE_TEST_FULL"))
 NVML = os.path.abspath(os.path.join(os.environ["JOULE_BUILD"], "tests", "fakes", "nvml", "580", "libnvidia-ml.so.1"))
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
 PACKAGE = '{domain="package-0",device="cpu:0",source="rapl_powercap",scope="package",class="measured"}'
@@ -246,7 +245,7 @@ class Serve(unittest.TestCase):
             self.assertIn('joule_device_energy_joules_total{device="gpu:15"', server.metrics())
             connection = http.client.HTTPConnection(server.address, timeout=20)
             times = []
-            for i in range(24000 if FULL else 6000):
+            for i in range(24000 if IS_FULL else 6000):
                 if i == 1000:
                     first = server.resident_kib()
                 begin = time.perf_counter()

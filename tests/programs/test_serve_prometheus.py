@@ -19,7 +19,7 @@ import unittest
 import urllib.parse
 import urllib.request
 
-from run_support import skip
+from run_support import IS_FULL, skip
 from serving import serving
 
 SOURCE = os.environ["JOULE_SOURCE"]
@@ -34,7 +34,7 @@ def tool(name):
     """Returns the path of a program; None, after printing the reason, if it is not available."""
     unpacked = os.path.join(BUILD, "prometheus", "usr", "bin", name)
     found = shutil.which(name) or (unpacked if os.path.exists(unpacked) else None)
-    if not found and os.environ.get("JOULE_TEST_FULL") and shutil.which("apt-get"):
+    if not found and IS_FULL and shutil.which("apt-get"):
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run("apt-get download -q prometheus && dpkg-deb -x prometheus_*.deb " + os.path.join(BUILD, "prometheus"),
                            shell=True, cwd=folder, capture_output=True)

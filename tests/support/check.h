@@ -7,7 +7,9 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include <joule/base.h>
@@ -21,6 +23,13 @@
 #define assert_contains(text, part) check_contains(text, part, __FILE__, __LINE__)
 /* Fails the test with the error's message unless the status is JOULE_OK. */
 #define assert_ok(status, error) check_ok(status, error, __FILE__, __LINE__)
+
+/* Returns true if JOULE_TEST_FULL requests the long form of tests, which have more repetitions. */
+static inline bool is_full_test(void)
+{
+    const char *full = getenv("JOULE_TEST_FULL");
+    return full && *full && strcmp(full, "0") != 0;
+}
 
 static inline void check_near(double value, double expected, double tolerance, const char *file, int line)
 {

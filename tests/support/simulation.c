@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 #include "joule/stats/distribution.h"
+#include "support/check.h"
 
 #define NORMAL_SD     0.03
 #define LOG_NORMAL_SD 0.3
@@ -72,8 +73,7 @@ bool simulation_is_full(void)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     return false;
 #endif
-    const char *full = getenv("JOULE_TEST_FULL");
-    return full && *full && *full != '0';
+    return is_full_test();
 }
 
 uint64_t simulation_fresh_seed(void)

@@ -35,8 +35,8 @@ double simulated_run(struct generator *generator, enum simulated kind);
 /* Sets `count` runs. */
 void simulated_runs(struct generator *generator, enum simulated kind, double *out, size_t count);
 
-/* Returns true if JOULE_TEST_FULL requests the long form of tests, which have more repetitions. Returns false
- * with sanitizers, which make these tests ten times slower and find nothing new in a repetition. */
+/* Returns is_full_test(), and false with sanitizers, which make these tests ten times slower and find nothing
+ * new in a repetition. */
 bool simulation_is_full(void);
 /* Returns a seed that differs in each run, or the number in JOULE_TEST_SEED, and prints it. */
 uint64_t simulation_fresh_seed(void);

@@ -76,8 +76,7 @@ static void check(model_fn model, unsigned max_trials)
     joule_error error = {0};
     allocations = failing_allocation = 0;
     assert_ok(make(model, &error), &error);
-    unsigned count = allocations,
-             step = 1 + count / (getenv("JOULE_TEST_FULL") ? 10 * max_trials : max_trials);
+    unsigned count = allocations, step = 1 + count / (is_full_test() ? 10 * max_trials : max_trials);
     for (unsigned number = 1; number <= count; number += step) {
         allocations = 0;
         failing_allocation = number;

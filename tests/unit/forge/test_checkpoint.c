@@ -299,8 +299,7 @@ static void test_resumed_training_has_the_same_bits(void **state)
 
 static int rounds(void)
 {
-    const char *full = getenv("JOULE_TEST_FULL");
-    return full && strcmp(full, "1") == 0 ? 50 : 10;
+    return is_full_test() ? 50 : 10;
 }
 
 /* Loads the last checkpoint. Then repeats a run and a checkpoint until the process is killed. From the second

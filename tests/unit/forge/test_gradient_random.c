@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "forge/ir/graph.h"
+#include "support/check.h"
 #include "support/directional.h"
 #include "support/random_function.h"
 #include "support/workbench.h"
@@ -19,8 +20,7 @@ static unsigned functions(void)
 #ifdef __SANITIZE_THREAD__ /* the test has one thread, and the sanitizer makes it twenty times slower */
     return 40;
 #endif
-    const char *full = getenv("JOULE_TEST_FULL");
-    return full && strcmp(full, "1") == 0 ? 10000 : 400;
+    return is_full_test() ? 10000 : 400;
 }
 
 static struct random_function function(uint64_t seed, unsigned flags)

@@ -11,6 +11,7 @@
 #include <forge/compiler.h>
 #include "base/array.h"
 #include "forge/compiler/pass.h"
+#include "support/check.h"
 #include "support/random_graph.h"
 #include "support/side.h"
 
@@ -62,8 +63,7 @@ static uint64_t graphs(void)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* these make the test ten times slower */
     return 40;
 #endif
-    const char *full = getenv("JOULE_TEST_FULL");
-    return full && strcmp(full, "1") == 0 ? 10000 : 40;
+    return is_full_test() ? 10000 : 40;
 }
 
 static struct side load_without(forge_device *device, const forge_graph *graph, const char *skip)
