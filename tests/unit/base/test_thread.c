@@ -104,7 +104,8 @@ static void test_a_loop_with_a_limit_uses_few_threads(void **state)
             for (int i = 0; i < 8; i++)
                 threads += crowd.took_part[i];
             assert_true(crowd.most <= width && threads <= width && threads >= 1);
-            assert_true(crowd.took_part[0]);
+            /* On a busy machine the caller may stand still until the others have run all chunks. */
+            assert_true(crowd.took_part[0] || width > 1);
         }
     struct record done = {.width = 8};
     parallel_for_few(pool, 3, ITEMS, 7, record, &done);
