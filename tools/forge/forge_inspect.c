@@ -161,7 +161,7 @@ static joule_status measure(const char *path, forge_program *program, const stru
 {
     struct measured_run r;
     joule_status status = measured_run_open(&r, "inspect", program, request->device ? request->device : "cpu",
-                                            request->threads, 1, error);
+                                            request->threads, false, 1, error);
     if (status == JOULE_OK)
         status = forge_instance_set_zeros(r.instance, NULL, error);
     if (status == JOULE_OK)

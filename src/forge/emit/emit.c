@@ -10,13 +10,13 @@ enum { MAX_NAME = 24, MAX_EXPRESSION = 320 };
 /* The state of a rendering. */
 struct emitter {
     const struct dialect *dialect;
-    const struct emit_region *region;
+    const struct emit_group *group;
     struct text *text;
 };
 
 /* --- templates ------------------------------------------------------------------------------------------ */
 
-/* What the places of a template stand for. */
+/* The names that replace the places of a template. */
 struct places {
     const char *operands[3];  /* $0, $1, $2 */
     forge_dtype result, last; /* $t, $v and $f; $a */
@@ -116,7 +116,7 @@ static bool is_truth(const struct fused_step *step, forge_dtype result)
 /* Returns the template of a step, NULL: the dialect cannot express it. */
 static const char *step_template(const struct emitter *e, const struct fused_step *step, forge_dtype result)
 {
-    forge_dtype last = e->region->dtypes[step->operands[step->operand_count - 1]];
+    forge_dtype last = e->group->dtypes[step->operands[step->operand_count - 1]];
     const struct dialect_operations *operations = operations_on(e->dialect, last);
     if (step->op == OP_CAST)
         return cast_template(e->dialect, last, result);
@@ -140,7 +140,7 @@ static const char *expression_of(const struct emitter *e, const struct fused_ste
 {
     char names[3][MAX_NAME], inner[MAX_EXPRESSION];
     struct text text;
-    struct places p = {.result = result, .last = e->region->dtypes[step->operands[step->operand_count - 1]]};
+    struct places p = {.result = result, .last = e->group->dtypes[step->operands[step->operand_count - 1]]};
     const char *round = result == FORGE_BF16  ? "round_bf16($0)"
                         : result == FORGE_F16 ? "round_f16($0)"
                                               : "$0";
@@ -157,11 +157,11 @@ static const char *expression_of(const struct emitter *e, const struct fused_ste
 static void add_steps(const struct emitter *e)
 {
     char name[MAX_NAME], expression[MAX_EXPRESSION];
-    for (uint32_t i = 0; i < e->region->fused->count; i++) {
+    for (uint32_t i = 0; i < e->group->fused->count; i++) {
         uint8_t operand = (uint8_t)(FUSED_MAX_INPUTS + i);
-        forge_dtype dtype = e->region->dtypes[operand];
+        forge_dtype dtype = e->group->dtypes[operand];
         text_printf(e->text, "    %s %s = %s;\n", type_of(e->dialect, dtype)->value, variable(operand, name),
-                    expression_of(e, &e->region->fused->steps[i], dtype, expression));
+                    expression_of(e, &e->group->fused->steps[i], dtype, expression));
     }
 }
 
@@ -170,7 +170,7 @@ static void add_load(const struct emitter *e, size_t i, const char *element)
 {
     char name[MAX_NAME], value[MAX_EXPRESSION];
     struct text text;
-    const struct dialect_type *type = type_of(e->dialect, e->region->dtypes[i]);
+    const struct dialect_type *type = type_of(e->dialect, e->group->dtypes[i]);
     text_init(&text, value, sizeof value);
     fill(e->dialect, type->load, &(struct places){.operands = {element}}, &text);
     text_printf(e->text, "    %s %s = %s;\n", type->value, variable((uint8_t)i, name), value);
@@ -178,14 +178,14 @@ static void add_load(const struct emitter *e, size_t i, const char *element)
 
 static forge_dtype result_dtype(const struct emitter *e)
 {
-    return e->region->dtypes[FUSED_MAX_INPUTS + e->region->fused->count - 1];
+    return e->group->dtypes[FUSED_MAX_INPUTS + e->group->fused->count - 1];
 }
 
 /* Adds the statement that stores the result in `element`. */
 static void add_store(const struct emitter *e, const char *element)
 {
     char name[MAX_NAME];
-    variable((uint8_t)(FUSED_MAX_INPUTS + e->region->fused->count - 1), name);
+    variable((uint8_t)(FUSED_MAX_INPUTS + e->group->fused->count - 1), name);
     text_add(e->text, "    ");
     add(e, type_of(e->dialect, result_dtype(e))->store, &(struct places){.operands = {element, name}});
     text_add(e->text, "\n");
@@ -195,17 +195,17 @@ static void add_store(const struct emitter *e, const char *element)
 
 static const char *element_of(const struct emitter *e, size_t input)
 {
-    return type_of(e->dialect, e->region->dtypes[input])->element;
+    return type_of(e->dialect, e->group->dtypes[input])->element;
 }
 
 static void add_lanes(const struct emitter *e)
 {
     bool has_f64 = false;
-    for (size_t i = 0; i < FUSED_MAX_INPUTS + e->region->fused->count; i++)
-        has_f64 |= (i < e->region->input_count || i >= FUSED_MAX_INPUTS) && e->region->dtypes[i] == FORGE_F64;
+    for (size_t i = 0; i < FUSED_MAX_INPUTS + e->group->fused->count; i++)
+        has_f64 |= (i < e->group->input_count || i >= FUSED_MAX_INPUTS) && e->group->dtypes[i] == FORGE_F64;
     text_printf(e->text, "#define LANES %u\n#define DOUBLE_LANES %u\n",
-                (unsigned)(e->region->vector_bytes / (has_f64 ? 8 : 4)),
-                (unsigned)(e->region->vector_bytes / 8));
+                (unsigned)(e->group->vector_bytes / (has_f64 ? 8 : 4)),
+                (unsigned)(e->group->vector_bytes / 8));
 }
 
 /* Adds the function that computes one vector. */
@@ -213,10 +213,10 @@ static void add_vector_function(const struct emitter *e, const char *out)
 {
     char element[MAX_NAME];
     text_add(e->text, "\nINLINE void compute(");
-    for (size_t i = 0; i < e->region->input_count; i++)
+    for (size_t i = 0; i < e->group->input_count; i++)
         text_printf(e->text, "const %s *in%zu, ", element_of(e, i), i);
     text_printf(e->text, "%s *out)\n{\n", out);
-    for (size_t i = 0; i < e->region->input_count; i++) {
+    for (size_t i = 0; i < e->group->input_count; i++) {
         string_print(element, sizeof element, "in%zu", i);
         add_load(e, i, element);
     }
@@ -229,23 +229,23 @@ static void add_vector_loop(const struct emitter *e)
 {
     const char *out = type_of(e->dialect, result_dtype(e))->element;
     add_vector_function(e, out);
-    text_add(e->text, "\nvoid forge_region(const void *const *inputs, const int64_t *steps, void *result, "
+    text_add(e->text, "\nvoid forge_group(const void *const *inputs, const int64_t *steps, void *result, "
                       "size_t count)\n{\n");
-    for (size_t i = 0; i < e->region->input_count; i++)
+    for (size_t i = 0; i < e->group->input_count; i++)
         text_printf(e->text, "    INPUT(%zu, %s)\n", i, element_of(e, i));
     text_printf(e->text, "    %s *out = result, rest[LANES];\n", out);
     text_add(e->text, "    int64_t at = 0, whole = (int64_t)(count / LANES * LANES);\n"
                       "    for (; at < whole; at += LANES)\n"
                       "        compute(");
-    for (size_t i = 0; i < e->region->input_count; i++)
+    for (size_t i = 0; i < e->group->input_count; i++)
         text_printf(e->text, "in%zu + at * step%zu, ", i, i);
     text_add(e->text, "out + at);\n"
                       "    if (at == (int64_t)count)\n"
                       "        return;\n");
-    for (size_t i = 0; i < e->region->input_count; i++)
+    for (size_t i = 0; i < e->group->input_count; i++)
         text_printf(e->text, "    REST(%zu)\n", i);
     text_add(e->text, "    compute(");
-    for (size_t i = 0; i < e->region->input_count; i++)
+    for (size_t i = 0; i < e->group->input_count; i++)
         text_printf(e->text, "in%zu, ", i);
     text_add(e->text, "rest);\n"
                       "    memcpy(out + at, rest, (count - (size_t)at) * sizeof *rest);\n"
@@ -267,16 +267,16 @@ static void add_parameter(const struct emitter *e, const char *template, const c
 /* Adds the offsets of the inputs' elements; see emit.h for the contents of `places`. */
 static void add_offsets(const struct emitter *e)
 {
-    size_t rank = e->region->rank;
+    size_t rank = e->group->rank;
     const char *integer = e->dialect->threads.integer;
     text_printf(e->text, "    %s rest = at;\n", integer);
-    for (size_t i = 0; i < e->region->input_count; i++)
+    for (size_t i = 0; i < e->group->input_count; i++)
         text_printf(e->text, "    %s at%zu = 0;\n", integer, i);
     text_printf(e->text,
                 "    for (int d = %zu; d > 0; rest /= places[d--]) {\n"
                 "        %s index = rest %% places[d];\n",
                 rank, integer);
-    for (size_t i = 0; i < e->region->input_count; i++)
+    for (size_t i = 0; i < e->group->input_count; i++)
         text_printf(e->text, "        at%zu += index * places[%zu + d];\n", i, rank * (i + 1));
     text_add(e->text, "    }\n");
 }
@@ -284,9 +284,9 @@ static void add_offsets(const struct emitter *e)
 static void add_thread_function(const struct emitter *e)
 {
     const struct dialect_threads *threads = &e->dialect->threads;
-    size_t count = e->region->input_count;
+    size_t count = e->group->input_count;
     char name[MAX_NAME];
-    text_printf(e->text, "\n%s forge_region(", threads->function);
+    text_printf(e->text, "\n%s forge_group(", threads->function);
     for (size_t i = 0; i < count; i++) {
         string_print(name, sizeof name, "in%zu", i);
         add_parameter(e, threads->input, name, i, element_of(e, i));
@@ -314,39 +314,55 @@ static joule_status refuse_type(const struct dialect *dialect, forge_dtype dtype
                      forge_dtype_name(dtype));
 }
 
+/* Returns the name of a step's operation, such as "unary.exp". */
+static const char *step_name(const struct fused_step *step, char name[40])
+{
+    const char *kind = step->op == OP_UNARY    ? unary_name((forge_unary_kind)step->kind)
+                       : step->op == OP_BINARY ? binary_name((forge_binary_kind)step->kind)
+                       : step->op == OP_CAST   ? forge_dtype_name((forge_dtype)step->kind)
+                                               : "";
+    string_print(name, 40, "%s%s%s", op_name((enum op)step->op),
+                 step->op == OP_CAST ? " to "
+                 : *kind             ? "."
+                                     : "",
+                 kind);
+    return name;
+}
+
 static joule_status check_step(const struct emitter *e, uint32_t i, joule_error *error)
 {
-    const struct fused_step *step = &e->region->fused->steps[i];
-    forge_dtype result = e->region->dtypes[FUSED_MAX_INPUTS + i];
+    const struct fused_step *step = &e->group->fused->steps[i];
+    forge_dtype result = e->group->dtypes[FUSED_MAX_INPUTS + i];
+    char name[40];
     if (!type_of(e->dialect, result)->value)
         return refuse_type(e->dialect, result, error);
     if (!step_template(e, step, result))
         return error_set(error, JOULE_UNSUPPORTED,
-                         "cannot render a fused operation in the dialect %s: it has no %s of kind %u on %s",
-                         e->dialect->name, op_name((enum op)step->op), (unsigned)step->kind,
-                         forge_dtype_name(e->region->dtypes[step->operands[step->operand_count - 1]]));
+                         "cannot render a fused operation in the dialect %s: it has no %s on %s",
+                         e->dialect->name, step_name(step, name),
+                         forge_dtype_name(e->group->dtypes[step->operands[step->operand_count - 1]]));
     return JOULE_OK;
 }
 
 static joule_status check(const struct emitter *e, joule_error *error)
 {
-    const struct emit_region *region = e->region;
+    const struct emit_group *group = e->group;
     joule_status status = JOULE_OK;
-    if (region->fused->count == 0 || region->input_count > FUSED_MAX_INPUTS)
+    if (group->fused->count == 0 || group->input_count > FUSED_MAX_INPUTS)
         return error_set(error, JOULE_INVALID, "cannot render a fused operation: it has no steps");
-    for (size_t i = 0; i < region->input_count; i++)
-        if (!type_of(e->dialect, region->dtypes[i])->value)
-            return refuse_type(e->dialect, region->dtypes[i], error);
-    for (uint32_t i = 0; status == JOULE_OK && i < region->fused->count; i++)
+    for (size_t i = 0; i < group->input_count; i++)
+        if (!type_of(e->dialect, group->dtypes[i])->value)
+            return refuse_type(e->dialect, group->dtypes[i], error);
+    for (uint32_t i = 0; status == JOULE_OK && i < group->fused->count; i++)
         status = check_step(e, i, error);
     if (status == JOULE_OK && !type_of(e->dialect, result_dtype(e))->store)
         return refuse_type(e->dialect, result_dtype(e), error);
     return status;
 }
 
-static void add_source(const struct dialect *dialect, const struct emit_region *region, struct text *text)
+static void add_source(const struct dialect *dialect, const struct emit_group *group, struct text *text)
 {
-    const struct emitter e = {dialect, region, text};
+    const struct emitter e = {dialect, group, text};
     bool is_threads = dialect->threads.function != NULL;
     text_printf(text, "/* options: %s */\n", dialect->options);
     if (!is_threads)
@@ -357,21 +373,21 @@ static void add_source(const struct dialect *dialect, const struct emit_region *
     (is_threads ? add_thread_function : add_vector_loop)(&e);
 }
 
-joule_status emit_source(const struct dialect *dialect, const struct emit_region *region, char **out_source,
+joule_status emit_source(const struct dialect *dialect, const struct emit_group *group, char **out_source,
                          joule_error *out_error)
 {
-    const struct emitter e = {dialect, region, NULL};
+    const struct emitter e = {dialect, group, NULL};
     struct text text;
     joule_status status = check(&e, out_error);
     if (status != JOULE_OK)
         return status;
     text_init(&text, NULL, 0);
-    add_source(dialect, region, &text);
+    add_source(dialect, group, &text);
     size_t size = text.length + 1;
     *out_source = malloc(size);
     if (!*out_source)
         return error_set(out_error, JOULE_NO_MEMORY, "cannot render a fused operation: out of memory");
     text_init(&text, *out_source, size);
-    add_source(dialect, region, &text);
+    add_source(dialect, group, &text);
     return JOULE_OK;
 }

@@ -1,10 +1,10 @@
 /* emit/emit.h - renders fused elementwise operations (ir/fused.h) as source code.
  *
  * The code is one function, which computes each operation once for each element and keeps intermediate values
- * in registers. What differs between languages is in the table of dialects (dialect.h).
+ * in registers. The table of dialects (dialect.h) contains all differences between languages.
  *
  * In the dialect "c", the function is
- *     void forge_region(const void *const *inputs, const int64_t *steps, void *out, size_t count);
+ *     void forge_group(const void *const *inputs, const int64_t *steps, void *out, size_t count);
  * It computes `count` consecutive elements of the result. Consecutive elements of an input are 1 element
  * apart, or all are the same element if its step is 0. The output may overwrite an input.
  *
@@ -20,8 +20,8 @@
 
 struct dialect;
 
-/* The operations of a region. */
-struct emit_region {
+/* The operations of a group. */
+struct emit_group {
     const struct fused *fused; /* elementwise steps only */
     const forge_dtype *dtypes; /* of inputs and steps, by operand number */
     size_t input_count;
@@ -38,7 +38,7 @@ const char *dialect_name(const struct dialect *dialect);
 
 /* Returns the source. The caller frees it. JOULE_UNSUPPORTED: the dialect cannot express an operation or a
  * type; the message names it. JOULE_INVALID: a step is not elementwise, or types do not fit. */
-joule_status emit_source(const struct dialect *dialect, const struct emit_region *region, char **out_source,
+joule_status emit_source(const struct dialect *dialect, const struct emit_group *group, char **out_source,
                          joule_error *out_error);
 
 #endif

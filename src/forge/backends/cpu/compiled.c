@@ -18,7 +18,7 @@
 
 enum { NAME_BYTES = 40, OPTION_BYTES = 500 };
 
-/* Loaded code, or the fact that there is none. */
+/* The code of one source. */
 struct code {
     char name[NAME_BYTES]; /* hash of source, options and compiler, in hexadecimal digits */
     void *library;         /* NULL: it could not be compiled */
@@ -91,22 +91,22 @@ static joule_status render(const struct compiled *compiled, const struct launch 
 {
     struct fused_plan plan;
     struct fused_product product;
-    struct emit_region region = {.vector_bytes = isa_vector_bytes(compiled->isa)};
+    struct emit_group group = {.vector_bytes = isa_vector_bytes(compiled->isa)};
     if (launch->op != OP_COMPOSITE || !fused_is(launch->attributes))
         return JOULE_ABSENT;
     if (fused_takes(launch)) {
         fused_plan(launch, &plan);
-        region.fused = &plan.fused;
-        region.dtypes = plan.dtypes;
-        region.input_count = launch->input_count;
+        group.fused = &plan.fused;
+        group.dtypes = plan.dtypes;
+        group.input_count = launch->input_count;
     } else if (fused_divide(launch, &product) && product.plan.fused.count > 0) {
-        region.fused = &product.plan.fused;
-        region.dtypes = product.plan.dtypes;
-        region.input_count = product.rest.input_count;
+        group.fused = &product.plan.fused;
+        group.dtypes = product.plan.dtypes;
+        group.input_count = product.rest.input_count;
     } else {
         return JOULE_ABSENT;
     }
-    return emit_source(dialect_find("c"), &region, out_source, error);
+    return emit_source(dialect_find("c"), &group, out_source, error);
 }
 
 /* Writes the compiler's options. */
@@ -159,7 +159,7 @@ static bool load(const char *path, struct code *code)
     if (!library)
         return false;
     const char *name = dlsym(library, "forge_name");
-    *(void **)&code->run = dlsym(library, "forge_region");
+    *(void **)&code->run = dlsym(library, "forge_group");
     code->library = library;
     if (name && code->run && strcmp(name, code->name) == 0)
         return true;
