@@ -218,7 +218,7 @@ static void add_operation(forge_builder *b, struct pool *numbers, forge_dtype dt
         put(numbers, forge_select(b, add_comparison(b, numbers), draw(numbers), draw(numbers)));
         break;
     case 2:
-        put(numbers, forge_add(b, forge_cast(b, add_comparison(b, numbers), dtype), draw(numbers)));
+        put(numbers, forge_add(b, forge_cast(b, dtype, add_comparison(b, numbers)), draw(numbers)));
         break;
     default: {
         static const forge_binary_kind binaries[] = {FORGE_ADD, FORGE_SUB, FORGE_MUL,
@@ -241,7 +241,7 @@ static forge_graph *random_group(uint64_t seed)
         put(&numbers, add_input(b, dtype, i));
     forge_value small = add_input(b, seed % 2 ? FORGE_U8 : FORGE_BOOL, 0);
     put(&numbers, forge_add(b, forge_broadcast(b, numbers.values[0], forge_shape_of(2, 3, 67)),
-                            forge_broadcast(b, forge_cast(b, small, dtype), forge_shape_of(2, 3, 67))));
+                            forge_broadcast(b, forge_cast(b, dtype, small), forge_shape_of(2, 3, 67))));
     for (size_t steps = 3 + seed % 12; steps-- > 0;)
         add_operation(b, &numbers, dtype);
     forge_value sum = numbers.values[numbers.count - 1];

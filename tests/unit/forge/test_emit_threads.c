@@ -1,8 +1,7 @@
 /* Runs the sources of the dialects for threads on the CPU, and compares each element with f64 arithmetic.
  *
  * A prelude makes C++ of each dialect: it defines the language's qualifiers, the number of the thread and
- * some functions. So this checks the operations, the conversions and the addresses, but not the language's own
- * functions.
+ * some functions. So this checks operations, conversions and addresses, but not functions of the language.
  */
 #include <dlfcn.h>
 #include <math.h>
