@@ -94,8 +94,8 @@ static inline struct group group_functions(forge_dtype dtype, bool only_fast)
     last = GROUP_STEP(&r, OP_BINARY, FORGE_MAX, dtype, last, 0);
     last = GROUP_STEP(&r, OP_BINARY, FORGE_MIN, dtype, last, 0);
     last = GROUP_STEP(&r, OP_UNARY, FORGE_IS_NAN, FORGE_BOOL, last);
-    last = GROUP_STEP(&r, OP_UNARY, FORGE_NOT, FORGE_BOOL, last);
-    GROUP_STEP(&r, OP_BINARY, FORGE_XOR, FORGE_BOOL, last, last);
+    uint8_t inverse = GROUP_STEP(&r, OP_UNARY, FORGE_NOT, FORGE_BOOL, last);
+    GROUP_STEP(&r, OP_BINARY, FORGE_XOR, FORGE_BOOL, last, inverse);
     return r;
 }
 

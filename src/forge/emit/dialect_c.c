@@ -22,6 +22,8 @@ const char *const vector_header[] = {
     "#endif\n"
     "#define INT64_MAX __INT64_MAX__\n"
     "#define INT64_MIN (-INT64_MAX - 1)\n"
+    "#define EACH UNROLL for (int k = 0; k < UNITS; k++)\n"
+    "#define BLOCK (LANES * UNITS)\n"
     "#define VECTOR(type, lanes) __attribute__((vector_size(sizeof(type) * (lanes)))) type\n",
     "typedef __INT32_TYPE__ int32_t;\n"
     "typedef __INT64_TYPE__ int64_t;\n"
@@ -133,14 +135,14 @@ const char *const vector_header[] = {
     "        memcpy(&all, parts, sizeof all); \\\n"
     "        return all; \\\n"
     "    }\n",
-    /* INPUT: an input whose step is 0 is read from a vector with copies of its element. REST: the elements
-     * after the last whole vector are read from a copy. */
+    /* INPUT: an input whose step is 0 is read from a block with copies of its element. REST: the elements
+     * after the last whole block are read from a copy. */
     "#define INPUT(k, element) \\\n"
-    "    element pad##k[LANES] = {0}; \\\n"
+    "    element pad##k[BLOCK] = {0}; \\\n"
     "    const element *in##k = inputs[k]; \\\n"
     "    const int64_t step##k = steps[k]; \\\n"
     "    if (step##k == 0) { \\\n"
-    "        for (int lane = 0; lane < LANES; lane++) \\\n"
+    "        for (int lane = 0; lane < BLOCK; lane++) \\\n"
     "            pad##k[lane] = *in##k; \\\n"
     "        in##k = pad##k; \\\n"
     "    }\n"

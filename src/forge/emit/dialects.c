@@ -95,7 +95,7 @@ static const char *const metal_header[] = {
 const struct dialect dialects[] = {
     {
         .name = "c",
-        .options = "-O3 -ffp-contract=off -fno-math-errno",
+        .options = "-ffp-contract=off -fno-math-errno",
         .headers = {vector_header, vector_functions},
         .types =
             {

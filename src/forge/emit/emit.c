@@ -5,7 +5,11 @@
 #include "base/string.h"
 #include "forge/emit/dialect.h"
 
-enum { MAX_NAME = 24, MAX_EXPRESSION = 320 };
+enum {
+    MAX_NAME = 24,
+    MAX_EXPRESSION = 320,
+    UNITS = 4 /* vectors that are computed at once, to hide the latency of long functions */
+};
 
 /* The state of a rendering. */
 struct emitter {
@@ -68,13 +72,37 @@ static void add(const struct emitter *e, const char *template, const struct plac
 
 /* --- steps ---------------------------------------------------------------------------------------------- */
 
-/* Returns the name of an operand's variable: x0 for an input, v0 for the value of a step. */
-static const char *variable(uint8_t operand, char name[MAX_NAME])
+static bool is_threads(const struct dialect *dialect)
+{
+    return dialect->threads.function != NULL;
+}
+
+/* Returns the name of an operand's variable, x0 for an input, v0 for the value of a step, followed by
+ * `index`. */
+static const char *variable(uint8_t operand, const char *index, char name[MAX_NAME])
 {
     bool is_input = operand < FUSED_MAX_INPUTS;
-    string_print(name, MAX_NAME, "%c%u", is_input ? 'x' : 'v',
-                 (unsigned)(is_input ? operand : operand - FUSED_MAX_INPUTS));
+    string_print(name, MAX_NAME, "%c%u%s", is_input ? 'x' : 'v',
+                 (unsigned)(is_input ? operand : operand - FUSED_MAX_INPUTS), index);
     return name;
+}
+
+/* Returns the expression for the value of an operand. */
+static const char *operand_of(const struct emitter *e, uint8_t operand, char name[MAX_NAME])
+{
+    return variable(operand, is_threads(e->dialect) ? "" : "[k]", name);
+}
+
+/* Adds the definition of an operand's variable. A function with vectors computes several of them. */
+static void add_variable(const struct emitter *e, uint8_t operand, const char *value)
+{
+    char name[MAX_NAME], each[MAX_NAME];
+    const char *type = type_of(e->dialect, e->group->dtypes[operand])->value;
+    if (is_threads(e->dialect))
+        text_printf(e->text, "    %s %s = %s;\n", type, variable(operand, "", name), value);
+    else
+        text_printf(e->text, "    %s %s; EACH %s = %s;\n", type, variable(operand, "[UNITS]", name),
+                    variable(operand, "[k]", each), value);
 }
 
 static const struct dialect_operations *operations_on(const struct dialect *dialect, forge_dtype dtype)
@@ -145,7 +173,7 @@ static const char *expression_of(const struct emitter *e, const struct fused_ste
                         : result == FORGE_F16 ? "round_f16($0)"
                                               : "$0";
     for (int i = 0; i < step->operand_count; i++)
-        p.operands[i] = variable(step->operands[i], names[i]);
+        p.operands[i] = operand_of(e, step->operands[i], names[i]);
     text_init(&text, inner, sizeof inner);
     fill(e->dialect, step_template(e, step, result), &p, &text);
     p.operands[0] = inner;
@@ -156,24 +184,23 @@ static const char *expression_of(const struct emitter *e, const struct fused_ste
 
 static void add_steps(const struct emitter *e)
 {
-    char name[MAX_NAME], expression[MAX_EXPRESSION];
+    char expression[MAX_EXPRESSION];
     for (uint32_t i = 0; i < e->group->fused->count; i++) {
         uint8_t operand = (uint8_t)(FUSED_MAX_INPUTS + i);
-        forge_dtype dtype = e->group->dtypes[operand];
-        text_printf(e->text, "    %s %s = %s;\n", type_of(e->dialect, dtype)->value, variable(operand, name),
-                    expression_of(e, &e->group->fused->steps[i], dtype, expression));
+        add_variable(e, operand,
+                     expression_of(e, &e->group->fused->steps[i], e->group->dtypes[operand], expression));
     }
 }
 
 /* Adds the variable of input `i`, which is read from `element`. */
 static void add_load(const struct emitter *e, size_t i, const char *element)
 {
-    char name[MAX_NAME], value[MAX_EXPRESSION];
+    char value[MAX_EXPRESSION];
     struct text text;
-    const struct dialect_type *type = type_of(e->dialect, e->group->dtypes[i]);
     text_init(&text, value, sizeof value);
-    fill(e->dialect, type->load, &(struct places){.operands = {element}}, &text);
-    text_printf(e->text, "    %s %s = %s;\n", type->value, variable((uint8_t)i, name), value);
+    fill(e->dialect, type_of(e->dialect, e->group->dtypes[i])->load, &(struct places){.operands = {element}},
+         &text);
+    add_variable(e, (uint8_t)i, value);
 }
 
 static forge_dtype result_dtype(const struct emitter *e)
@@ -185,8 +212,8 @@ static forge_dtype result_dtype(const struct emitter *e)
 static void add_store(const struct emitter *e, const char *element)
 {
     char name[MAX_NAME];
-    variable((uint8_t)(FUSED_MAX_INPUTS + e->group->fused->count - 1), name);
-    text_add(e->text, "    ");
+    operand_of(e, (uint8_t)(FUSED_MAX_INPUTS + e->group->fused->count - 1), name);
+    text_add(e->text, is_threads(e->dialect) ? "    " : "    EACH ");
     add(e, type_of(e->dialect, result_dtype(e))->store, &(struct places){.operands = {element, name}});
     text_add(e->text, "\n");
 }
@@ -198,18 +225,39 @@ static const char *element_of(const struct emitter *e, size_t input)
     return type_of(e->dialect, e->group->dtypes[input])->element;
 }
 
-static void add_lanes(const struct emitter *e)
+static bool has_f64(const struct emit_group *group)
 {
-    bool has_f64 = false;
-    for (size_t i = 0; i < FUSED_MAX_INPUTS + e->group->fused->count; i++)
-        has_f64 |= (i < e->group->input_count || i >= FUSED_MAX_INPUTS) && e->group->dtypes[i] == FORGE_F64;
-    text_printf(e->text, "#define LANES %u\n#define DOUBLE_LANES %u\n",
-                (unsigned)(e->group->vector_bytes / (has_f64 ? 8 : 4)),
-                (unsigned)(e->group->vector_bytes / 8));
+    for (size_t i = 0; i < group->input_count; i++)
+        if (group->dtypes[i] == FORGE_F64)
+            return true;
+    for (uint32_t i = 0; i < group->fused->count; i++)
+        if (group->dtypes[FUSED_MAX_INPUTS + i] == FORGE_F64)
+            return true;
+    return false;
 }
 
-/* Adds the function that computes one vector. */
-static void add_vector_function(const struct emitter *e, const char *out)
+/* Returns true if a step evaluates a polynomial, so that its result is late. */
+static bool has_long_step(const struct emit_group *group)
+{
+    for (uint32_t i = 0; i < group->fused->count; i++) {
+        const struct fused_step *step = &group->fused->steps[i];
+        if (step->op == OP_UNARY && step->kind >= FORGE_RSQRT && step->kind != FORGE_NOT &&
+            step->kind != FORGE_RELU)
+            return true;
+    }
+    return false;
+}
+
+static void add_lanes(const struct emitter *e)
+{
+    uint32_t bytes = e->group->vector_bytes;
+    text_printf(e->text, "#define LANES %u\n#define DOUBLE_LANES %u\n#define UNITS %d\n",
+                (unsigned)(bytes / (has_f64(e->group) ? 8 : 4)), (unsigned)(bytes / 8),
+                has_long_step(e->group) ? UNITS : 1);
+}
+
+/* Adds the function that computes one block of vectors. */
+static void add_block_function(const struct emitter *e, const char *out)
 {
     char element[MAX_NAME];
     text_add(e->text, "\nINLINE void compute(");
@@ -217,25 +265,25 @@ static void add_vector_function(const struct emitter *e, const char *out)
         text_printf(e->text, "const %s *in%zu, ", element_of(e, i), i);
     text_printf(e->text, "%s *out)\n{\n", out);
     for (size_t i = 0; i < e->group->input_count; i++) {
-        string_print(element, sizeof element, "in%zu", i);
+        string_print(element, sizeof element, "in%zu + k * LANES", i);
         add_load(e, i, element);
     }
     add_steps(e);
-    add_store(e, "out");
+    add_store(e, "out + k * LANES");
     text_add(e->text, "}\n");
 }
 
 static void add_vector_loop(const struct emitter *e)
 {
     const char *out = type_of(e->dialect, result_dtype(e))->element;
-    add_vector_function(e, out);
+    add_block_function(e, out);
     text_add(e->text, "\nvoid forge_group(const void *const *inputs, const int64_t *steps, void *result, "
                       "size_t count)\n{\n");
     for (size_t i = 0; i < e->group->input_count; i++)
         text_printf(e->text, "    INPUT(%zu, %s)\n", i, element_of(e, i));
-    text_printf(e->text, "    %s *out = result, rest[LANES];\n", out);
-    text_add(e->text, "    int64_t at = 0, whole = (int64_t)(count / LANES * LANES);\n"
-                      "    for (; at < whole; at += LANES)\n"
+    text_printf(e->text, "    %s *out = result, rest[BLOCK];\n", out);
+    text_add(e->text, "    int64_t at = 0, whole = (int64_t)(count / BLOCK * BLOCK);\n"
+                      "    for (; at < whole; at += BLOCK)\n"
                       "        compute(");
     for (size_t i = 0; i < e->group->input_count; i++)
         text_printf(e->text, "in%zu + at * step%zu, ", i, i);
@@ -363,14 +411,13 @@ static joule_status check(const struct emitter *e, joule_error *error)
 static void add_source(const struct dialect *dialect, const struct emit_group *group, struct text *text)
 {
     const struct emitter e = {dialect, group, text};
-    bool is_threads = dialect->threads.function != NULL;
     text_printf(text, "/* options: %s */\n", dialect->options);
-    if (!is_threads)
+    if (!is_threads(dialect))
         add_lanes(&e);
     for (size_t k = 0; k < sizeof dialect->headers / sizeof *dialect->headers && dialect->headers[k]; k++)
         for (const char *const *part = dialect->headers[k]; *part; part++)
             text_add(text, *part);
-    (is_threads ? add_thread_function : add_vector_loop)(&e);
+    (is_threads(dialect) ? add_thread_function : add_vector_loop)(&e);
 }
 
 joule_status emit_source(const struct dialect *dialect, const struct emit_group *group, char **out_source,

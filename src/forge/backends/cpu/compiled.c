@@ -114,7 +114,7 @@ static void list_options(const struct compiled *compiled, char options[OPTION_BY
 {
     string_print(options, OPTION_BYTES,
                  "-std=gnu17 -x c -w -shared -fPIC -nostdlib -fno-stack-protector "
-                 "-fno-asynchronous-unwind-tables -Wl,-z,now %s%s",
+                 "-fno-asynchronous-unwind-tables -Wl,-z,now -O3 -fschedule-insns -fsched-pressure %s%s",
                  dialect_find("c")->options, isa_compiler_options(compiled->isa));
 }
 
