@@ -81,8 +81,9 @@ FORGE_API joule_status forge_device_query(forge_device *device, forge_device_fac
 
 /* Chooses how a CPU device runs fused elementwise operations in instances that are created afterwards. false
  * (the default): ready-made kernels compute them one after the other on small blocks. true: if there is a C
- * compiler, forge_instance_new compiles each group of fused operations to one function that keeps intermediate
- * values in registers. This takes a fraction of a second for each new group. The results have the same bits.
+ * compiler, forge_instance_new compiles each group of fused operations to one function that keeps
+ * intermediate values in registers. This takes a fraction of a second for each new group. The results have
+ * the same bits, except the bits of NaN.
  *
  * The compiler is $CC, or else cc, gcc or clang from PATH, and runs without a shell. Its results are kept in
  * $XDG_CACHE_HOME/joule/forge or ~/.cache/joule/forge. Operations that cannot be compiled run as with false;

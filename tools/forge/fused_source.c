@@ -31,15 +31,15 @@ static const struct composite_attributes *fused_attributes(const forge_program *
     return launch->op == OP_COMPOSITE && strcmp(attributes->name, "fused") == 0 ? attributes : NULL;
 }
 
-/* Returns true if an earlier launch has the same operations on the same types. */
-static bool is_repeated(const forge_program *program, size_t i)
+/* Returns true if a launch before `i` has the same operations on the same types. attributes: of launch i. */
+static bool is_repeated(const forge_program *program, size_t i, const struct composite_attributes *attributes)
 {
     const struct program_launch *launches = program_launches(program);
     const struct program_binding *bindings = program_bindings(program);
     for (size_t k = 0; k < i; k++) {
         const struct composite_attributes *earlier = fused_attributes(program, k);
         bool is_same = earlier && launches[k].input_count == launches[i].input_count &&
-                       memcmp(earlier->code, fused_attributes(program, i)->code, sizeof earlier->code) == 0;
+                       memcmp(earlier->code, attributes->code, sizeof earlier->code) == 0;
         for (size_t n = 0; is_same && n < launches[i].input_count; n++)
             is_same = bindings[launches[k].first_binding + n].dtype ==
                       bindings[launches[i].first_binding + n].dtype;
@@ -49,7 +49,8 @@ static bool is_repeated(const forge_program *program, size_t i)
     return false;
 }
 
-static joule_status print(const forge_program *program, size_t i, const struct dialect *dialect,
+static joule_status print(const forge_program *program, size_t i,
+                          const struct composite_attributes *attributes, const struct dialect *dialect,
                           joule_error *error)
 {
     const struct program_launch *launch = &program_launches(program)[i];
@@ -57,7 +58,7 @@ static joule_status print(const forge_program *program, size_t i, const struct d
     forge_dtype dtypes[FUSED_MAX_INPUTS + FUSED_MAX_STEPS] = {FORGE_DTYPE_NONE};
     struct fused fused;
     char *source = NULL;
-    if (!fused_read(fused_attributes(program, i), launch->input_count, &fused))
+    if (!fused_read(attributes, launch->input_count, &fused))
         return error_set(error, JOULE_INVALID, "launch %zu: its code is invalid", i);
     for (size_t n = 0; n < launch->input_count; n++)
         dtypes[n] = (forge_dtype)bindings[n].dtype;
@@ -80,11 +81,13 @@ joule_status fused_source_print(const forge_program *program, const char *dialec
     bool has_groups = false;
     if (!found)
         return refuse(dialect, error);
-    for (size_t i = 0; status == JOULE_OK && i < program->launches.count; i++)
-        if (fused_attributes(program, i) && !is_repeated(program, i)) {
-            has_groups = true;
-            status = print(program, i, found, error);
-        }
+    for (size_t i = 0; status == JOULE_OK && i < program->launches.count; i++) {
+        const struct composite_attributes *attributes = fused_attributes(program, i);
+        if (!attributes || is_repeated(program, i, attributes))
+            continue;
+        has_groups = true;
+        status = print(program, i, attributes, found, error);
+    }
     if (status == JOULE_OK && !has_groups)
         return error_set(error, JOULE_ABSENT, "the program has no fused elementwise operations");
     return status;

@@ -2,7 +2,7 @@
  *
  * A template is a text with these places for names:
  *   $0 $1 $2  the operands, or what the comment of the template says
- *   $t        name of the result's element type in TensorForge; f32 also for bf16 and f16, whose values are f32
+ *   $t        name of the result's element type; f32 also for bf16 and f16, whose values are f32
  *   $v        type of the result's variable
  *   $a        like $t, of the last operand
  *   $f        the suffix of literals of the result's type: "f" for f32, nothing for f64

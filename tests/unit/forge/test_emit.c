@@ -247,6 +247,7 @@ static const struct check {
     const char *header, *declarations; /* a file that the source includes; text before the source */
 } checks[] = {
     {"c", "clang", "-x c -std=gnu17 -w -fsyntax-only", NULL, ""},
+    {"c", "aarch64-linux-gnu-gcc", "-x c -std=gnu17 -w -fsyntax-only", NULL, ""},
     {"opencl", "clang", "-x cl -cl-std=CL1.2 -Xclang -finclude-default-header -Werror -fsyntax-only", NULL,
      ""},
     {"cuda", "clang",

@@ -30,7 +30,7 @@ struct cpu {
     /* in order of preference: kernels of the instruction set, reference kernels */
     const struct cpu_kernel *tables[2];
     struct compiled *compiled; /* has a lock of its own */
-    pthread_mutex_t lock; /* protects all following members */
+    pthread_mutex_t lock;      /* protects all following members */
     struct pool *pool;
     void **scratches; /* one block of KERNEL_SCRATCH_BYTES per thread */
     unsigned scratch_count;
