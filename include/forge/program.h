@@ -79,6 +79,35 @@ typedef struct forge_device_facts {
 /* Describes a device. JOULE_INVALID: struct_size too small. Any thread. */
 FORGE_API joule_status forge_device_query(forge_device *device, forge_device_facts *out_facts);
 
+/* Chooses how a CPU device runs fused elementwise operations in instances that are created afterwards. false
+ * (the default): ready-made kernels compute them one after the other on small blocks. true: if there is a C
+ * compiler, forge_instance_new compiles each group of fused operations to one function that keeps
+ * intermediate values in registers. This takes a fraction of a second for each new group. The results have
+ * the same bits, except the bits of NaN.
+ *
+ * The compiler is $CC, or else cc, gcc or clang from PATH, and runs without a shell. Its results are kept in
+ * $XDG_CACHE_HOME/joule/forge or ~/.cache/joule/forge. Operations that cannot be compiled run as with false;
+ * forge_device_query_compiled states why. JOULE_ABSENT: there is no compiler, or no folder for the cache.
+ * JOULE_DENIED: another user could write to this folder. After an error, the device compiles nothing.
+ * JOULE_UNSUPPORTED: not a CPU device. */
+FORGE_API joule_status forge_device_set_compiled(forge_device *device, bool is_on, joule_error *out_error);
+
+/* The compilation of fused operations on a device. Groups with the same operations and types count once. */
+typedef struct forge_compiled_facts {
+    uint32_t struct_size; /* sizeof(forge_compiled_facts) */
+    bool is_on;
+    uint8_t reserved[3];
+    size_t compiled;    /* groups that the compiler has compiled */
+    size_t cached;      /* groups whose code was in the cache */
+    size_t failed;      /* groups that could not be compiled */
+    double seconds;     /* time that compiling and loading took */
+    char compiler[256]; /* the command, "cc" */
+    char reason[256];   /* why the last group was not compiled; empty if there is none */
+} forge_compiled_facts;
+/* Describes the compilation. All members are 0 for a device that compiles nothing. JOULE_INVALID: struct_size
+ * too small. Any thread. */
+FORGE_API joule_status forge_device_query_compiled(forge_device *device, forge_compiled_facts *out_facts);
+
 /* How fast a device multiplies by weights of one element type. */
 typedef struct forge_weight_speed {
     uint32_t struct_size; /* sizeof(forge_weight_speed) */

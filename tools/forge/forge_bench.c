@@ -17,6 +17,7 @@
 #include "common/options.h"
 #include "common/output.h"
 #include "common/page.h"
+#include "compiled_code.h"
 #include "prediction.h"
 #include "files.h"
 #include "forge/ir/graph.h"
@@ -108,6 +109,7 @@ struct peak {
 struct report {
     const char *json;
     unsigned threads;
+    bool is_compiled;
     double seconds;  /* time limit of the whole benchmark */
     const char *isa; /* instruction set in use; NULL: the device has none */
     struct peak peaks[FORGE_MAX_INSTRUCTION_SETS];
@@ -314,10 +316,14 @@ static int bench(struct report *r)
     joule_status status = forge_device_open("cpu", &device, &error);
     if (status == JOULE_OK)
         status = forge_device_set_threads(device, r->threads, &error);
+    if (status == JOULE_OK)
+        compiled_code_begin(device, "bench", r->is_compiled);
     if (status == JOULE_OK && joule_open(&how, &meter, &error) != JOULE_OK)
         complain("bench", "cannot measure energy: %s", error.message);
     if (status == JOULE_OK)
         status = run_all(r, device, meter, &error);
+    if (status == JOULE_OK)
+        compiled_code_end(device, "bench");
     forge_device_close(device);
     joule_close(meter);
     if (status == JOULE_OK)
@@ -333,6 +339,7 @@ int bench_main(int argc, char **argv)
         {"time", 0, OPTION_TIME, &report.seconds, "TIME", "approximate total duration (default: 20s)"},
         {"threads", 't', OPTION_COUNT, &report.threads, "N",
          "number of threads (default: all CPUs allowed to the process)"},
+        COMPILED_OPTION(&report.is_compiled),
         {"json", 'j', OPTION_TEXT, &report.json, "FILE",
          "write the report as JSON; -: to standard output, without the table"},
         {NULL},

@@ -17,6 +17,7 @@
 #include "common/page.h"
 #include "prediction.h"
 #include "files.h"
+#include "fused_source.h"
 #include "forge/ir/text.h"
 #include "forge/serialize/safetensors.h"
 #include "inspect_graph.h"
@@ -161,7 +162,7 @@ static joule_status measure(const char *path, forge_program *program, const stru
 {
     struct measured_run r;
     joule_status status = measured_run_open(&r, "inspect", program, request->device ? request->device : "cpu",
-                                            request->threads, 1, error);
+                                            request->threads, false, 1, error);
     if (status == JOULE_OK)
         status = forge_instance_set_zeros(r.instance, NULL, error);
     if (status == JOULE_OK)
@@ -190,25 +191,45 @@ static joule_status compile(const char *path, const char *device_name, forge_pro
     return status;
 }
 
+/* Reads a program, or compiles a graph. The caller frees *out_program. */
+static joule_status open_program(const char *path, const char *device, forge_program **out_program,
+                                 joule_error *error)
+{
+    enum file_kind kind = FILE_UNKNOWN;
+    joule_status status = file_kind(path, &kind, error);
+    if (status == JOULE_OK && kind != FILE_GRAPH && kind != FILE_PROGRAM)
+        return error_set(error, JOULE_UNSUPPORTED, "cannot run a step of %s: not a graph or a program", path);
+    if (status != JOULE_OK)
+        return status;
+    return kind == FILE_GRAPH ? compile(path, device, out_program, error)
+                              : forge_program_read(path, out_program, error);
+}
+
 static joule_status inspect_step(const char *path, const struct step_request *request, int *out_code,
                                  joule_error *error)
 {
     const char *const paths[] = {path, request->html};
-    enum file_kind kind;
     forge_program *program = NULL;
     joule_status status = output_check_apart(paths, 1, 2, error);
     if (status == JOULE_OK && request->html)
         status = output_check(request->html, error);
     if (status == JOULE_OK)
-        status = file_kind(path, &kind, error);
-    if (status == JOULE_OK && kind != FILE_GRAPH && kind != FILE_PROGRAM)
-        status =
-            error_set(error, JOULE_UNSUPPORTED, "cannot run a step of %s: not a graph or a program", path);
-    if (status == JOULE_OK)
-        status = kind == FILE_GRAPH ? compile(path, request->device, &program, error)
-                                    : forge_program_read(path, &program, error);
+        status = open_program(path, request->device, &program, error);
     if (status == JOULE_OK)
         status = measure(path, program, request, error);
+    if (status == JOULE_OK)
+        *out_code = 0;
+    return status;
+}
+
+static joule_status inspect_source(const char *path, const char *device, const char *dialect, int *out_code,
+                                   joule_error *error)
+{
+    forge_program *program = NULL;
+    joule_status status = open_program(path, device, &program, error);
+    if (status == JOULE_OK)
+        status = fused_source_print(program, dialect, error);
+    forge_program_free(program);
     if (status == JOULE_OK)
         *out_code = 0;
     return status;
@@ -317,6 +338,7 @@ static joule_status inspect(const char *path, const char *device, int *out_code,
 int inspect_main(int argc, char **argv)
 {
     const char *path;
+    const char *dialect = NULL;
     struct step_request request = {0};
     bool steps = false;
     const struct option table[] = {
@@ -327,6 +349,8 @@ int inspect_main(int argc, char **argv)
         {"html", 0, OPTION_TEXT, &request.html, "FILE", "write the step as an HTML page"},
         {"threads", 't', OPTION_COUNT, &request.threads, "N",
          "threads for --step (default: all CPUs allowed to the process)"},
+        {"source", 0, OPTION_TEXT, &dialect, "DIALECT",
+         "print the fused operations of a graph or program as source: c, opencl, cuda, hip or metal"},
         {NULL},
     };
     const struct command_text text = {
@@ -336,8 +360,9 @@ int inspect_main(int argc, char **argv)
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;
     joule_error error = {0};
-    joule_status status = steps || request.html ? inspect_step(path, &request, &code, &error)
-                                                : inspect(path, request.device, &code, &error);
+    joule_status status = dialect ? inspect_source(path, request.device, dialect, &code, &error)
+                          : steps || request.html ? inspect_step(path, &request, &code, &error)
+                                                  : inspect(path, request.device, &code, &error);
     if (status == JOULE_OK)
         return code;
     complain("inspect", "%s", error.message);

@@ -13,6 +13,7 @@
 #include "forge_commands.h"
 #include "common/options.h"
 #include "common/output.h"
+#include "compiled_code.h"
 #include "prediction.h"
 #include "files.h"
 #include "forge/ir/program.h"
@@ -27,6 +28,7 @@ struct options {
     const char *program, *device, *states, *saved_states, *html;
     struct option_list set, get; /* NAME=FILE */
     unsigned repeat, threads;
+    bool is_compiled;
     uint64_t seed;
     struct sizes sizes;
 };
@@ -147,8 +149,8 @@ static joule_status prepare(struct measured_run *r, const struct options *option
     if (status == JOULE_OK)
         status = forge_program_read(options->program, &program, error);
     if (status == JOULE_OK)
-        status =
-            measured_run_open(r, "run", program, options->device, options->threads, options->seed, error);
+        status = measured_run_open(r, "run", program, options->device, options->threads, options->is_compiled,
+                                   options->seed, error);
     if (status == JOULE_OK && options->states)
         status = forge_states_load(r->states, options->states, FORGE_LOAD_SKIP_UNEXPECTED, error);
     if (status == JOULE_OK)
@@ -224,6 +226,7 @@ int run_main(int argc, char **argv)
          "number of runs; each continues with the states of the previous one (default: 1)"},
         {"threads", 't', OPTION_COUNT, &options.threads, "N",
          "number of threads; does not change the result (default: all CPUs allowed to the process)"},
+        COMPILED_OPTION(&options.is_compiled),
         {NULL},
     };
     const struct command_text text = {

@@ -12,6 +12,7 @@
 #include "forge_commands.h"
 #include "common/options.h"
 #include "common/output.h"
+#include "compiled_code.h"
 #include "task.h"
 #include "training.h"
 
@@ -65,6 +66,7 @@ static int read_table(struct training_options *o, struct raw *raw, int argc, cha
          "seed of weights and order; the same seed gives the same bits (default: 1)"},
         {"threads", 't', OPTION_COUNT, &t->threads, "N",
          "number of threads; does not change the result (default: all CPUs allowed to the process)"},
+        COMPILED_OPTION(&t->is_compiled),
         {"checkpoint", 'c', OPTION_TEXT, &o->checkpoint, "FILE",
          "write a checkpoint after each epoch and at the end"},
         {"resume", 'r', OPTION_FLAG, &o->resumes, NULL, "continue from the checkpoint if it exists"},

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/string.h"
 #include "common/options.h"
+#include "compiled_code.h"
 #include "prediction.h"
 #include "files.h"
 #include "energy_table.h"
@@ -20,16 +21,21 @@
 #define MAX_WAIT_S     1.0 /* maximum time to wait for a last reading after the last run */
 
 joule_status measured_run_open(struct measured_run *r, const char *subcommand, forge_program *program,
-                               const char *device, unsigned threads, uint64_t seed, joule_error *error)
+                               const char *device, unsigned threads, bool is_compiled, uint64_t seed,
+                               joule_error *error)
 {
     *r = (struct measured_run){.subcommand = subcommand, .program = program};
     joule_status status = forge_device_open(device, &r->device, error);
     if (status == JOULE_OK)
         status = forge_device_set_threads(r->device, threads, error);
     if (status == JOULE_OK)
+        compiled_code_begin(r->device, subcommand, is_compiled);
+    if (status == JOULE_OK)
         status = forge_states_new(r->device, seed, &r->states, error);
     if (status == JOULE_OK)
         status = forge_instance_new(r->program, r->device, r->states, &r->instance, error);
+    if (status == JOULE_OK)
+        compiled_code_end(r->device, subcommand);
     return status;
 }
 

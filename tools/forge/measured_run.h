@@ -20,11 +20,12 @@ struct measured_run {
     forge_energy_sum sum; /* set by measured_run_end */
 };
 
-/* Opens the device by name and loads the program. threads 0: all CPUs allowed to the process. Takes ownership
- * of `program`, also after an error. Sets *r even after an error, so the caller may always call
- * measured_run_close. */
+/* Opens the device by name and loads the program. threads 0: all CPUs allowed to the process. is_compiled:
+ * with compiled code (compiled_code.h). Takes ownership of `program`, also after an error. Sets *r even after
+ * an error, so the caller may always call measured_run_close. */
 joule_status measured_run_open(struct measured_run *r, const char *subcommand, forge_program *program,
-                               const char *device, unsigned threads, uint64_t seed, joule_error *error);
+                               const char *device, unsigned threads, bool is_compiled, uint64_t seed,
+                               joule_error *error);
 void measured_run_close(struct measured_run *r);
 
 /* Resets the times and starts to measure. If energy cannot be measured, prints a message and continues

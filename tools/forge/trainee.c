@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/error.h"
+#include "compiled_code.h"
 #include "task.h"
 
 /* --- programs ------------------------------------------------------------------------------------------- */
@@ -99,11 +100,15 @@ joule_status trainee_open(struct trainee *t, const struct trainee_options *optio
     if (status == JOULE_OK && options->threads)
         status = forge_device_set_threads(t->device, options->threads, error);
     if (status == JOULE_OK)
+        compiled_code_begin(t->device, "train", options->is_compiled);
+    if (status == JOULE_OK)
         status = forge_states_new(t->device, options->seed, &t->states, error);
     if (status == JOULE_OK)
         status = open_data(t, error);
     if (status == JOULE_OK)
         status = load_training(t, error);
+    if (status == JOULE_OK)
+        compiled_code_end(t->device, "train");
     if (status == JOULE_OK)
         status = forge_buffer_wrap(&t->rate, sizeof t->rate, NULL, NULL, &t->rate_buffer, error);
     return status;

@@ -29,6 +29,7 @@ struct trainee_options {
     unsigned layers, heads, context; /* sizes of gpt */
     double dropout;
     bool takes_bytes;            /* tokens are bytes; otherwise characters */
+    bool is_compiled;            /* fused operations are compiled (compiled_code.h) */
     bool checkpoint_activations; /* the backward pass recomputes the activations of blocks */
 };
 

@@ -59,6 +59,26 @@ joule_status forge_device_set_threads(forge_device *device, unsigned threads, jo
     return device->ops->set_threads(device, threads, out_error);
 }
 
+joule_status forge_device_set_compiled(forge_device *device, bool is_on, joule_error *out_error)
+{
+    if (device->ops->set_compiled)
+        return device->ops->set_compiled(device, is_on, out_error);
+    return is_on ? error_set(out_error, JOULE_UNSUPPORTED, "the device %s compiles no fused operations",
+                             device->ops->name)
+                 : JOULE_OK;
+}
+
+joule_status forge_device_query_compiled(forge_device *device, forge_compiled_facts *out_facts)
+{
+    forge_compiled_facts facts = {0};
+    if (!abi_has_room(out_facts, SIZE_UP_TO(forge_compiled_facts, seconds)))
+        return JOULE_INVALID;
+    if (device->ops->query_compiled)
+        device->ops->query_compiled(device, &facts);
+    abi_write(out_facts, &facts, sizeof facts);
+    return JOULE_OK;
+}
+
 joule_status forge_device_query(forge_device *device, forge_device_facts *out_facts)
 {
     if (!abi_has_room(out_facts, SIZE_UP_TO(forge_device_facts, instruction_sets)))

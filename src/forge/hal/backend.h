@@ -79,6 +79,13 @@ struct device_ops {
     /* Describes the work of a launch of the kernel that `select` returns; addresses are ignored. */
     void (*work)(forge_device *device, const struct launch *launch, const struct program_cost *cost,
                  struct launch_work *out_work);
+    /* Returns code that the device compiled for the operations of a launch; sizes and addresses are ignored.
+     * The caller stores it in launch->compiled. The device owns it. Returns NULL if there is none. May take
+     * seconds. set_compiled: turns the compilation on or off; query_compiled: describes it, and sets all
+     * members. NULL: the device compiles nothing. */
+    const void *(*compile)(forge_device *device, const struct launch *launch);
+    joule_status (*set_compiled)(forge_device *device, bool is_on, joule_error *out_error);
+    void (*query_compiled)(forge_device *device, forge_compiled_facts *out_facts);
     joule_status (*set_threads)(forge_device *device, unsigned threads, joule_error *out_error);
     /* Sets the members of *out_facts that apply to the device; the caller has set all members to 0. */
     void (*query)(forge_device *device, forge_device_facts *out_facts);

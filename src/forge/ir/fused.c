@@ -188,3 +188,19 @@ bool fused_add(struct fused *fused, const struct node *node, const uint8_t *oper
     fused->steps[fused->count++] = step;
     return true;
 }
+
+forge_dtype fused_dtype(const struct fused_step *step, const forge_dtype *dtypes)
+{
+    switch (step->op) {
+    case OP_UNARY:
+        return step->kind == FORGE_IS_NAN ? FORGE_BOOL : dtypes[step->operands[0]];
+    case OP_BINARY:
+        return step->kind >= FORGE_EQ ? FORGE_BOOL : dtypes[step->operands[0]];
+    case OP_SELECT:
+        return dtypes[step->operands[1]];
+    case OP_CAST:
+        return (forge_dtype)step->kind;
+    default:
+        return dtypes[step->operands[0]];
+    }
+}

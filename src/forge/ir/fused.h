@@ -46,5 +46,7 @@ bool fused_is(const struct composite_attributes *attributes);
 /* Adds a step that computes a node with one output. operands: the numbers of the node's inputs. Returns false
  * if the node cannot be a step here. */
 bool fused_add(struct fused *fused, const struct node *node, const uint8_t *operands);
+/* Returns the element type of a step's value. dtypes: by operand number; those of the operands are set. */
+forge_dtype fused_dtype(const struct fused_step *step, const forge_dtype *dtypes);
 
 #endif

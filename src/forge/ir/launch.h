@@ -66,6 +66,8 @@ struct launch {
     size_t input_count;
     const struct view *outputs; /* packed views */
     size_t output_count;
+    /* code that the device compiled for a composite of fused operations (hal/backend.h); NULL: none */
+    const void *compiled;
 };
 
 /* Computes the strides of the part of an array that `cut` describes. strides: strides of the array. shape:

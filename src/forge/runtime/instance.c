@@ -90,6 +90,13 @@ static bool allocate(forge_instance *instance)
     return instance_make_bodies(instance);
 }
 
+static void compile_launches(forge_instance *instance)
+{
+    const struct device_ops *ops = instance->device->ops;
+    for (size_t i = 0; ops->compile && i < instance->program->launches.count; i++)
+        instance->launches[i].launch.compiled = ops->compile(instance->device, &instance->launches[i].launch);
+}
+
 joule_status forge_instance_new(const forge_program *program, forge_device *device, forge_states *states,
                                 forge_instance **out_instance, joule_error *out_error)
 {
@@ -105,6 +112,8 @@ joule_status forge_instance_new(const forge_program *program, forge_device *devi
         status = allocate_buffers(instance, states, out_error);
     if (status == JOULE_OK)
         status = instance_bind(instance, out_error);
+    if (status == JOULE_OK)
+        compile_launches(instance);
     if (status == JOULE_OK)
         *out_instance = instance;
     else

@@ -228,7 +228,9 @@ static joule_status bind_launch(forge_instance *instance, size_t i, joule_error 
         views[k].data = (char *)address_of(instance, binding->buffer) + offset_bytes;
         views[k].repacked = instance_repacked(instance, binding->buffer, &views[k], offset_bytes);
     }
+    const void *code = bound->launch.compiled; /* does not depend on sizes */
     bound->launch = sized_launch(&instance->sized, i, views);
+    bound->launch.compiled = code;
     instance->kernels[i] = kernel_name(instance, i, &bound->launch);
     bound->cost = cost_now(instance, i);
     bound->cores = compiled->cores;

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/string.h"
 #include "base/thread.h"
-#include "forge/backends/cpu/isa.h"
+#include "forge/backends/cpu/compiled.h"
 #include "forge/backends/estimated/machine.h"
 #include "forge/backends/estimated/reference_rates.h"
 #include "forge/hal/backend.h"
@@ -29,7 +29,8 @@ struct cpu {
     enum isa isa;
     /* in order of preference: kernels of the instruction set, reference kernels */
     const struct cpu_kernel *tables[2];
-    pthread_mutex_t lock; /* protects all following members */
+    struct compiled *compiled; /* has a lock of its own */
+    pthread_mutex_t lock;      /* protects all following members */
     struct pool *pool;
     void **scratches; /* one block of KERNEL_SCRATCH_BYTES per thread */
     unsigned scratch_count;
@@ -102,6 +103,7 @@ static void cpu_close(forge_device *device)
 {
     struct cpu *cpu = (struct cpu *)device;
     pool_free(cpu->pool);
+    compiled_free(cpu->compiled);
     for (unsigned i = 0; i < cpu->scratch_count; i++)
         free(cpu->scratches[i]);
     free(cpu->scratches);
@@ -125,6 +127,9 @@ static joule_status cpu_open(forge_device **out_device, joule_error *out_error)
     cpu->tables[1] = reference_kernels;
     pthread_mutex_init(&cpu->lock, NULL);
     status = pool_create(&(struct pool_options){.spin_ns = SPIN_NS}, &cpu->pool, out_error);
+    cpu->compiled = compiled_new(isa);
+    if (status == JOULE_OK && !cpu->compiled)
+        status = error_set(out_error, JOULE_NO_MEMORY, "cannot open a device: out of memory");
     if (status == JOULE_OK && !add_scratches(cpu))
         status = error_set(out_error, JOULE_NO_MEMORY, "cannot start threads: out of memory");
     if (status == JOULE_OK)
@@ -205,6 +210,21 @@ static const void *cpu_find_kernel(forge_device *device, const char *name, const
                 return make_shared(cpu, kernel->shared_bytes ? kernel->shared_bytes(launch) : 0) ? kernel
                                                                                                  : NULL;
     return NULL;
+}
+
+static const void *cpu_compile(forge_device *device, const struct launch *launch)
+{
+    return (const void *)compiled_find(((struct cpu *)device)->compiled, launch);
+}
+
+static joule_status cpu_set_compiled(forge_device *device, bool is_on, joule_error *out_error)
+{
+    return compiled_set(((struct cpu *)device)->compiled, is_on, out_error);
+}
+
+static void cpu_query_compiled(forge_device *device, forge_compiled_facts *out_facts)
+{
+    compiled_query(((struct cpu *)device)->compiled, out_facts);
 }
 
 /* --- schedules ------------------------------------------------------------------------------------------ */
@@ -378,5 +398,8 @@ const struct device_ops cpu_ops = {.name = "cpu",
                                    .repack = cpu_repack,
                                    .rates = cpu_rates,
                                    .work = cpu_work,
+                                   .compile = cpu_compile,
+                                   .set_compiled = cpu_set_compiled,
+                                   .query_compiled = cpu_query_compiled,
                                    .set_threads = cpu_set_threads,
                                    .query = cpu_query};

@@ -6,21 +6,6 @@
 #include "forge/backends/cpu/elementwise.h"
 #include "forge/backends/cpu/matmul.h"
 
-/* Returns the element type of a step's value. dtypes: by operand number. */
-static forge_dtype dtype_of(const struct fused_step *step, const forge_dtype *dtypes)
-{
-    switch (step->op) {
-    case OP_BINARY:
-        return step->kind >= FORGE_EQ ? FORGE_BOOL : dtypes[step->operands[0]];
-    case OP_SELECT:
-        return dtypes[step->operands[1]];
-    case OP_CAST:
-        return (forge_dtype)step->kind;
-    default:
-        return dtypes[step->operands[0]];
-    }
-}
-
 /* Describes a step as a launch of its operation, for the checks of elementwise.h and the number of pieces. */
 struct step_launch {
     struct kind_attributes attributes;
@@ -67,7 +52,7 @@ static bool set_types(const struct launch *launch, struct fused_plan *plan)
         plan->dtypes[i] = launch->inputs[i].dtype;
     for (uint32_t i = 0; i < plan->fused.count; i++) {
         const struct fused_step *step = &plan->fused.steps[i];
-        forge_dtype dtype = dtype_of(step, plan->dtypes);
+        forge_dtype dtype = fused_dtype(step, plan->dtypes);
         if (!takes_step(step, plan->dtypes, dtype))
             return false;
         plan->dtypes[FUSED_MAX_INPUTS + i] = dtype;

@@ -17,19 +17,22 @@
 static const struct {
     const char *name;
     const struct cpu_kernel *kernels;
+    uint32_t vector_bytes;
+    const char *options; /* like those in src/CMakeLists.txt */
 } rows[ISA_COUNT] = {
-    [ISA_PLAIN] = {"plain", plain_kernels},
+    [ISA_PLAIN] = {"plain", plain_kernels, 16, ""},
 #if defined(__x86_64__)
-    [ISA_AVX2] = {"avx2", avx2_kernels},
-    [ISA_AVX512] = {"avx512", avx512_kernels},
+    [ISA_AVX2] = {"avx2", avx2_kernels, 32, " -mavx2 -mfma -mf16c"},
+    [ISA_AVX512] = {"avx512", avx512_kernels, 64,
+                    " -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c"},
 #else
-    [ISA_AVX2] = {"avx2", NULL},
-    [ISA_AVX512] = {"avx512", NULL},
+    [ISA_AVX2] = {"avx2", NULL, 32, ""},
+    [ISA_AVX512] = {"avx512", NULL, 64, ""},
 #endif
 #if defined(__aarch64__)
-    [ISA_NEON] = {"neon", neon_kernels},
+    [ISA_NEON] = {"neon", neon_kernels, 16, ""},
 #else
-    [ISA_NEON] = {"neon", NULL},
+    [ISA_NEON] = {"neon", NULL, 16, ""},
 #endif
 };
 
@@ -133,6 +136,16 @@ joule_status isa_choose(const char *name, enum isa *out_isa, joule_error *out_er
     }
     return error_set(out_error, JOULE_INVALID, "FORGE_ISA=%s: unknown instruction set; known: %s", name,
                      known);
+}
+
+const char *isa_compiler_options(enum isa isa)
+{
+    return rows[isa].options;
+}
+
+uint32_t isa_vector_bytes(enum isa isa)
+{
+    return rows[isa].vector_bytes;
 }
 
 const struct cpu_kernel *isa_kernels(enum isa isa)

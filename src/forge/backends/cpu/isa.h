@@ -28,6 +28,10 @@ bool isa_has_amx(void);
  * processor supports. Returns JOULE_INVALID if the name is unknown, and JOULE_ABSENT if the processor does
  * not support the instruction set. */
 joule_status isa_choose(const char *name, enum isa *out_isa, joule_error *out_error);
+/* Return the options with which a C compiler uses the instruction set, each after a space, and the size of
+ * its vector registers. */
+const char *isa_compiler_options(enum isa isa);
+uint32_t isa_vector_bytes(enum isa isa);
 /* Returns the table of kernels of an instruction set, in static storage. The last row has the name NULL. */
 const struct cpu_kernel *isa_kernels(enum isa isa);
 
