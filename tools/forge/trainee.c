@@ -12,9 +12,10 @@ joule_status trainee_load(struct trainee *t, forge_builder *b, forge_program **o
                           forge_instance **out_instance, joule_error *error)
 {
     forge_graph *graph = NULL;
+    const forge_compile_options options = {.struct_size = sizeof options, .precision = t->options.precision};
     joule_status status = forge_builder_finish(b, &graph, error);
     if (status == JOULE_OK)
-        status = forge_compile(graph, t->device, out_program, error);
+        status = forge_compile_with(graph, t->device, &options, out_program, error);
     forge_graph_free(graph);
     if (status == JOULE_OK)
         status = forge_instance_new(*out_program, t->device, t->states, out_instance, error);

@@ -5,6 +5,7 @@
 #ifndef FORGE_TRAINEE_H
 #define FORGE_TRAINEE_H
 
+#include <forge/compiler.h>
 #include <forge/data.h>
 #include <forge/nonfinite.h>
 #include <forge/optim.h>
@@ -30,6 +31,7 @@ struct trainee_options {
     double dropout;
     bool takes_bytes;            /* tokens are bytes; otherwise characters */
     bool checkpoint_activations; /* the backward pass recomputes the activations of blocks */
+    forge_precision precision;
 };
 
 struct trainee {
