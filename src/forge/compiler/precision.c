@@ -73,8 +73,8 @@ static const struct row {
     {OP_CONCAT, NULL, FOLLOW},
     {OP_GATHER, NULL, FOLLOW},
     {OP_UNFOLD, NULL, FOLLOW},
-    {OP_WINDOW, "max", FOLLOW},
-    {OP_WINDOW, "min", FOLLOW},
+    {OP_WINDOW, "maximum", FOLLOW},
+    {OP_WINDOW, "minimum", FOLLOW},
     {OP_SHARE, NULL, FOLLOW},
     {OP_TRANSFER, NULL, FOLLOW},
     {OP_STOP_GRADIENT, NULL, FOLLOW},
@@ -136,6 +136,29 @@ static forge_value narrowed(struct precision *p, forge_value value, int views)
     return forge_cast(p->builder, p->narrow, is_exact ? x : p->map[value]);
 }
 
+/* Returns the cast of a narrow value of the new graph to f32. Of a reshape, the source is cast, which may be a
+ * product that the cast can join. The cast of a gradient for the optimiser belongs to the backward pass for the
+ * same reason. */
+static forge_value widened(struct precision *p, forge_value value, int views)
+{
+    forge_builder *b = p->builder;
+    const struct node *node = graph_producer(p->graph, value);
+    if (node->op == OP_RESHAPE && views < MAX_VIEWS) {
+        forge_value source = in_type(p, node_input(p->graph, node, 0), FORGE_F32, views + 1);
+        return builder_emit(b, OP_RESHAPE, node->attributes, node->attributes_size, &source, 1);
+    }
+    forge_phase phase = b->phase;
+    uint32_t region = b->recompute_region;
+    if (phase == FORGE_PHASE_OPTIMISER) {
+        b->phase = (forge_phase)node->phase;
+        b->recompute_region = node->recompute_region;
+    }
+    forge_value wide = forge_cast(b, FORGE_F32, p->map[value]);
+    b->phase = phase;
+    b->recompute_region = region;
+    return wide;
+}
+
 /* Returns a value of the new graph for an f32 value of the old graph: f32 or narrow. Other values keep their
  * types. New nodes get the builder's scope and phase. */
 static forge_value in_type(struct precision *p, forge_value value, forge_dtype dtype, int views)
@@ -143,8 +166,7 @@ static forge_value in_type(struct precision *p, forge_value value, forge_dtype d
     if (!was_f32(p, value) || forge_value_dtype(p->builder, p->map[value]) == dtype)
         return p->map[value];
     if (!p->other[value])
-        p->other[value] = dtype == FORGE_F32 ? forge_cast(p->builder, FORGE_F32, p->map[value])
-                                             : narrowed(p, value, views);
+        p->other[value] = dtype == FORGE_F32 ? widened(p, value, views) : narrowed(p, value, views);
     return p->other[value];
 }
 
