@@ -2,7 +2,8 @@
  * moved bytes, the time of a run, and modelled joules.
  *
  * Each model is compiled once with all passes, once without each pass, and once with all passes in bf16 and in
- * f16. Their runs alternate, and the table contains medians. `bench_passes RUNS THREADS` (default: 9 runs, 2 threads) measures more. */
+ * f16. Their runs alternate, and the table contains medians. `bench_passes RUNS THREADS MODEL` (default: 9
+ * runs, 2 threads, all models) measures more or less. */
 #include <forge/compiler.h>
 #include <forge/optim.h>
 #include <math.h>
@@ -194,7 +195,8 @@ int main(int argc, char **argv)
     printf("| model | passes | launches | MiB moved | MiB arena | ms | relative | mJ, modelled |\n"
            "|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
-        for (int is_training = 0; is_training < 2; is_training++)
+        for (int is_training = 0; is_training < 2 && (argc < 4 || strcmp(argv[3], models[i].name) == 0);
+             is_training++)
             measure(models[i].name, models[i].build, is_training, device);
     forge_device_close(device);
     return 0;

@@ -69,6 +69,8 @@ joule_status trainee_check(struct trainee *trainee, joule_error *error);
 /* Returns the task's score over all test examples, and the number of units. */
 joule_status trainee_test(struct trainee *trainee, double *out_score, uint64_t *out_units,
                           joule_error *error);
+/* Returns the loss scale and the number of skipped steps; false if the losses are not scaled. */
+bool trainee_loss_scale(const struct trainee *trainee, double *out_scale, uint64_t *out_skipped);
 /* Compiles the builder's graph for the shared slots. The caller owns *out_program and *out_instance, also
  * after an error. */
 joule_status trainee_load(struct trainee *trainee, forge_builder *b, forge_program **out_program,
