@@ -1,9 +1,9 @@
 /* bench/passes.c - shows what each pass of the compiler changes in mlp, cnn, resnet18 and gpt: launches,
  * moved bytes, the time of a run, and modelled joules.
  *
- * Each model is compiled once with all passes, once without each pass, and once with all passes in bf16 and in
- * f16. Their runs alternate, and the table contains medians. `bench_passes RUNS THREADS MODEL` (default: 9
- * runs, 2 threads, all models) measures more or less. */
+ * Each model is compiled once with all passes, once without each pass, and once with all passes in bf16
+ * and in f16. Their runs alternate, and the table contains medians. `bench_passes RUNS THREADS MODEL`
+ * (default: 9 runs, 2 threads, all models) measures more or less. */
 #include <forge/compiler.h>
 #include <forge/optim.h>
 #include <math.h>
@@ -146,8 +146,9 @@ static void print_variants(const char *model, bool is_training, struct variant *
         double seconds = i ? median(variants[i].times_s, runs) : all_s;
         printf("| %s, %s | %s%s%s | %zu | %.1f | %.1f | %.2f | %.2f | %.2f |\n", model,
                is_training ? "training" : "inference", variants[i].skip ? "without " : "all passes",
-               variants[i].skip ? variants[i].skip : "", types[variants[i].precision], facts.launches, variants[i].bytes / 0x1p20,
-               (double)facts.arena_bytes / 0x1p20, seconds * 1e3, seconds / all_s, variants[i].joules * 1e3);
+               variants[i].skip ? variants[i].skip : "", types[variants[i].precision], facts.launches,
+               variants[i].bytes / 0x1p20, (double)facts.arena_bytes / 0x1p20, seconds * 1e3, seconds / all_s,
+               variants[i].joules * 1e3);
     }
     fflush(stdout);
 }

@@ -82,10 +82,10 @@ typedef struct forge_schedule_facts {
     bool is_calibrated; /* rates or prices of this machine were measured by `joule calibrate` */
 } forge_schedule_facts;
 
-/* The type in which a program computes products: matrix products, convolutions, attention and their gradients.
- * Elementwise operations follow the type of their operands. Norms, softmax, losses, reductions and optimisers
- * compute in f32. Inputs, outputs and slots keep their types, so parameters are stored and updated in f32.
- * Training in f16 needs a loss scale (forge_scale_loss). */
+/* The type in which a program computes products: matrix products, convolutions, attention and their
+ * gradients. Elementwise operations follow the type of their operands. Norms, softmax, losses, reductions
+ * and optimisers compute in f32. Inputs, outputs and slots keep their types, so parameters are stored and
+ * updated in f32. Training in f16 needs a loss scale (forge_scale_loss). */
 typedef enum forge_precision {
     FORGE_PRECISION_F32 = 0, /* every operation computes in the type that the graph states */
     FORGE_PRECISION_BF16 = 1,

@@ -57,11 +57,11 @@ FORGE_API void forge_accumulate_gradients(forge_builder *builder, forge_gradient
 /* --- loss scaling --------------------------------------------------------------------------------------- */
 
 /* Options of a dynamic loss scale. In f16, small gradients become 0. So the loss is multiplied by a scale,
- * which multiplies all gradients, and the optimiser divides them again, in f32. If a gradient is not finite,
- * for example because the scale is too large for f16, the optimiser skips the step: parameters and all slots
- * of the optimiser keep their bits, and the scale is multiplied by `backoff`. After growth_steps other steps in
- * succession it is multiplied by `growth`. All this is part of the graph. Slots: NAME.scale (f32),
- * NAME.good_steps and NAME.skipped_steps (i64). */
+ * which multiplies all gradients, and the optimiser divides them again, in f32. If a gradient is not
+ * finite, for example because the scale is too large for f16, the optimiser skips the step: parameters and
+ * all slots of the optimiser keep their bits, and the scale is multiplied by `backoff`. After growth_steps
+ * other steps in succession it is multiplied by `growth`. All this is part of the graph. Slots: NAME.scale
+ * (f32), NAME.good_steps and NAME.skipped_steps (i64). */
 typedef struct forge_loss_scale_options {
     uint32_t struct_size;  /* sizeof(forge_loss_scale_options) */
     uint32_t growth_steps; /* at least 1 */
@@ -84,9 +84,9 @@ typedef struct forge_loss_scale_options {
                                 .backoff = 0.5})
 #endif
 
-/* Returns the loss multiplied by the scale. forge_sgd and forge_adamw do this themselves if their options have
- * a loss_scale. Before forge_sgd_step or forge_adamw_step with the same options, the caller computes the
- * gradients of this value. */
+/* Returns the loss multiplied by the scale. forge_sgd and forge_adamw do this themselves if their options
+ * have a loss_scale. Before forge_sgd_step or forge_adamw_step with the same options, the caller computes
+ * the gradients of this value. */
 FORGE_API forge_value forge_scale_loss(forge_builder *builder, forge_value loss,
                                        const forge_loss_scale_options *options);
 

@@ -245,8 +245,8 @@ static int read_request(struct request *request, int argc, char **argv)
                                              : "--output FILE is missing; see forge compile --help");
         return OPTIONS_WRONG;
     }
-    if (read > OPTIONS_HELP && (!read_objective(request, objective) ||
-                                !precision_read(&request->precision, "compile", precision)))
+    if (read > OPTIONS_HELP &&
+        (!read_objective(request, objective) || !precision_read(&request->precision, "compile", precision)))
         return OPTIONS_WRONG;
     return read > OPTIONS_HELP && !sizes_read(&request->sizes, "compile", &sizes) ? OPTIONS_WRONG : read;
 }

@@ -206,7 +206,7 @@ bool trainee_loss_scale(const struct trainee *t, double *out_scale, uint64_t *ou
         forge_states_find(t->states, "loss_scale.skipped_steps", &skipped) != JOULE_OK)
         return false;
     *out_scale = (double)*(const float *)forge_tensor_data(&scale);
-    *out_skipped = (uint64_t)*(const int64_t *)forge_tensor_data(&skipped);
+    *out_skipped = (uint64_t) * (const int64_t *)forge_tensor_data(&skipped);
     return true;
 }
 

@@ -159,7 +159,8 @@ static joule_status run_one(const forge_pass *pass, const forge_graph *graph, fo
     joule_error error = {0};
     *out_graph = NULL;
     int64_t start_ns = clock_now_ns();
-    joule_status status = pass->run(graph, device, is_builtin(pass) ? options : pass->context, out_graph, &error);
+    joule_status status =
+        pass->run(graph, device, is_builtin(pass) ? options : pass->context, out_graph, &error);
     *out_seconds = clock_seconds(clock_now_ns() - start_ns);
     if (status == JOULE_OK)
         status = check(graph, *out_graph, &error);

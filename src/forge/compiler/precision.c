@@ -119,8 +119,8 @@ enum { MAX_VIEWS = 8 }; /* views through which a cast moves */
 
 static forge_value in_type(struct precision *p, forge_value value, forge_dtype dtype, int views);
 
-/* Returns the cast of an f32 value of the new graph to the narrow type. Of a view, the source is cast, because
- * other views may have the same source. */
+/* Returns the cast of an f32 value of the new graph to the narrow type. Of a view, the source is cast,
+ * because other views may have the same source. */
 static forge_value narrowed(struct precision *p, forge_value value, int views)
 {
     const struct node *node = graph_producer(p->graph, value);
@@ -128,7 +128,8 @@ static forge_value narrowed(struct precision *p, forge_value value, int views)
                  node->op == OP_STOP_GRADIENT;
     if (moves && views < MAX_VIEWS) {
         forge_value source = in_type(p, node_input(p->graph, node, 0), p->narrow, views + 1);
-        return builder_emit(p->builder, (enum op)node->op, node->attributes, node->attributes_size, &source, 1);
+        return builder_emit(p->builder, (enum op)node->op, node->attributes, node->attributes_size, &source,
+                            1);
     }
     forge_value x = node->op == OP_CAST ? p->map[node_input(p->graph, node, 0)] : FORGE_NO_VALUE;
     forge_dtype from = forge_value_dtype(p->builder, x);
@@ -136,9 +137,9 @@ static forge_value narrowed(struct precision *p, forge_value value, int views)
     return forge_cast(p->builder, p->narrow, is_exact ? x : p->map[value]);
 }
 
-/* Returns the cast of a narrow value of the new graph to f32. Of a reshape, the source is cast, which may be a
- * product that the cast can join. The cast of a gradient for the optimiser belongs to the backward pass for the
- * same reason. */
+/* Returns the cast of a narrow value of the new graph to f32. Of a reshape, the source is cast, which may
+ * be a product that the cast can join. The cast of a gradient for the optimiser belongs to the backward
+ * pass for the same reason. */
 static forge_value widened(struct precision *p, forge_value value, int views)
 {
     forge_builder *b = p->builder;
@@ -165,8 +166,12 @@ static forge_value in_type(struct precision *p, forge_value value, forge_dtype d
 {
     if (!was_f32(p, value) || forge_value_dtype(p->builder, p->map[value]) == dtype)
         return p->map[value];
-    if (!p->other[value])
+    if (!p->other[value] && builder_is_ok(p->builder)) {
+        uint32_t place = p->builder->place; /* a transfer reads a value of another place */
+        p->builder->place = p->builder->graph->values[p->map[value]].place;
         p->other[value] = dtype == FORGE_F32 ? widened(p, value, views) : narrowed(p, value, views);
+        p->builder->place = place;
+    }
     return p->other[value];
 }
 
@@ -175,8 +180,8 @@ static forge_value in_type(struct precision *p, forge_value value, forge_dtype d
 /* Returns true if the values of the node are weak if all its f32 operands are. */
 static bool keeps_weakness(const struct node *node)
 {
-    return node_is_elementwise(node) || node_is_view(node) || node->op == OP_CONSTANT || node->op == OP_READ ||
-           node->op == OP_IOTA;
+    return node_is_elementwise(node) || node_is_view(node) || node->op == OP_CONSTANT ||
+           node->op == OP_READ || node->op == OP_IOTA;
 }
 
 static void set_weak(struct precision *p, const struct node *node)

@@ -2,8 +2,8 @@
  *
  * Note: 1 - 0.999 in f32 has a relative error of about 1e-5, so every number is computed in f64 and then
  * rounded. These numbers are inputs of the composite, so a kernel does not need to read them from the
- * composite's body. If a step is skipped (struct update), the numbers become 0 and 1, with which the composite
- * changes nothing: in place, without a copy of the old values.
+ * composite's body. If a step is skipped (struct update), the numbers become 0 and 1, with which the
+ * composite changes nothing: in place, without a copy of the old values.
  */
 #include <stdio.h>
 #include "base/abi.h"
@@ -34,8 +34,7 @@ static void change_nothing(const struct update *u, forge_value in[ADAMW_INPUTS])
                 {ADAMW_BETA2, 1},
                 {ADAMW_ONE_LESS_BETA2, 0}};
     forge_builder *b = u->b;
-    in[ADAMW_GRADIENT] =
-        forge_select(b, u->is_finite, in[ADAMW_GRADIENT], forge_scalar(b, u->dtype, 0));
+    in[ADAMW_GRADIENT] = forge_select(b, u->is_finite, in[ADAMW_GRADIENT], forge_scalar(b, u->dtype, 0));
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
         in[idle[i].input] = forge_select(b, u->is_finite, in[idle[i].input], number(b, idle[i].number));
 }
@@ -117,8 +116,8 @@ static bool take_options(forge_builder *builder, const forge_adamw_options *opti
 
 static struct update_options common(const forge_adamw_options *own)
 {
-    return (struct update_options){"adamw", own->weight_decay, own->max_norm, own->groups, own->group_count,
-                                    own->loss_scale};
+    return (struct update_options){"adamw",     own->weight_decay, own->max_norm,
+                                   own->groups, own->group_count,  own->loss_scale};
 }
 
 forge_value forge_adamw(forge_builder *builder, forge_value loss, forge_value learning_rate,

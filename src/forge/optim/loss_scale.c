@@ -16,7 +16,8 @@ static bool is_factor(double value, double low, double high)
 }
 
 /* Copies and checks the options. Returns false if the builder has failed. */
-static bool take_options(forge_builder *b, const forge_loss_scale_options *options, forge_loss_scale_options *own)
+static bool take_options(forge_builder *b, const forge_loss_scale_options *options,
+                         forge_loss_scale_options *own)
 {
     if (!builder_is_ok(b) ||
         !builder_take_options(b, "loss_scale", "forge_loss_scale_options", own, sizeof *own,
@@ -24,8 +25,9 @@ static bool take_options(forge_builder *b, const forge_loss_scale_options *optio
         return false;
     if (!(own->initial >= MIN_SCALE && own->initial <= MAX_SCALE) || !is_factor(own->growth, 1, 1e6) ||
         !is_factor(own->backoff, 0, 1) || own->growth_steps == 0)
-        forge_builder_fail(b, "loss_scale: initial must be in [2^-96, 2^96], growth above 1, backoff in (0, 1), "
-                              "and growth_steps 1 or more; start with FORGE_LOSS_SCALE_OPTIONS");
+        forge_builder_fail(b,
+                           "loss_scale: initial must be in [2^-96, 2^96], growth above 1, backoff in (0, 1), "
+                           "and growth_steps 1 or more; start with FORGE_LOSS_SCALE_OPTIONS");
     return builder_is_ok(b);
 }
 
@@ -42,7 +44,8 @@ static forge_slot scale_slot(forge_builder *b, const forge_loss_scale_options *o
     return slot_of(b, own, "scale", FORGE_F32, own->initial);
 }
 
-forge_value forge_scale_loss(forge_builder *builder, forge_value loss, const forge_loss_scale_options *options)
+forge_value forge_scale_loss(forge_builder *builder, forge_value loss,
+                             const forge_loss_scale_options *options)
 {
     forge_loss_scale_options own;
     if (!take_options(builder, options, &own))

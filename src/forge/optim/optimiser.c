@@ -52,7 +52,7 @@ forge_value update_choose(forge_builder *b, forge_value is_finite, forge_value u
 
 /* The numbers that all parameters of a step share. */
 struct step {
-    forge_value rate;              /* learning rate: f64, rank 0 */
+    forge_value rate;               /* learning rate: f64, rank 0 */
     forge_value inverse, is_finite; /* 1 / loss scale (f64), bool; both FORGE_NO_VALUE without a loss scale */
 };
 

@@ -31,8 +31,8 @@ struct update {
     forge_value is_finite;
 };
 
-/* An update rule. Returns the new value of the parameter, and writes the rule's slots. If update->is_finite is
- * false, they keep their values (update_choose). context: the optimiser's own data. */
+/* An update rule. Returns the new value of the parameter, and writes the rule's slots. If
+ * update->is_finite is false, they keep their values (update_choose). context: the optimiser's own data. */
 typedef forge_value update_fn(const struct update *update, const void *context);
 
 /* Adds one step for all parameters that are not frozen. Returns the norm of their gradients before clipping

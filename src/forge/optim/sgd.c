@@ -35,7 +35,8 @@ static bool take_options(forge_builder *builder, const forge_sgd_options *option
 
 static struct update_options common(const forge_sgd_options *own)
 {
-    return (struct update_options){"sgd", own->weight_decay, own->max_norm, own->groups, own->group_count, own->loss_scale};
+    return (struct update_options){"sgd",       own->weight_decay, own->max_norm,
+                                   own->groups, own->group_count,  own->loss_scale};
 }
 
 forge_value forge_sgd(forge_builder *builder, forge_value loss, forge_value learning_rate,

@@ -24,7 +24,8 @@ static forge_builder *network(enum optimiser optimiser, const forge_loss_scale_o
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(ROWS, IN));
     forge_value t = forge_input(b, "t", FORGE_F32, forge_shape_of(ROWS, OUT));
     forge_value y = forge_mlp(b, NULL, x, (const int64_t[]){12, OUT}, 2);
-    forge_value loss = forge_reduce(b, FORGE_MEAN, forge_unary(b, FORGE_SQUARE, forge_sub(b, y, t)), 3, false);
+    forge_value loss =
+        forge_reduce(b, FORGE_MEAN, forge_unary(b, FORGE_SQUARE, forge_sub(b, y, t)), 3, false);
     forge_output(b, "loss", loss);
     forge_value rate = forge_scalar(b, FORGE_F32, 0.01), norm;
     forge_sgd_options sgd = {

@@ -321,8 +321,7 @@ static void test_random_graphs_are_valid_and_fusion_changes_no_bit(void **state)
     for (uint64_t seed = 0; seed < graphs(); seed++) {
         unsigned flags = RANDOM_GRAPH_GRADIENTS * (seed % 2);
         forge_graph *graph = random_graph(seed, 10 + seed % 50, flags);
-        forge_compile_options options =
-            options_for(seed % 3 ? FORGE_PRECISION_BF16 : FORGE_PRECISION_F16);
+        forge_compile_options options = options_for(seed % 3 ? FORGE_PRECISION_BF16 : FORGE_PRECISION_F16);
         struct side all = side_load(bench->device, graph, &options);
         options.skip = "fuse";
         struct side less = side_load(bench->device, graph, &options);

@@ -257,9 +257,8 @@ static void store_narrow(const struct gemm *gemm, float *sums, size_t column, si
         int64_t offset = (int64_t)run * gemm->next_run + (int64_t)in_run;
         some = gemm->run ? min(gemm->run - in_run, columns - j) : columns - j;
         if (gemm->finish)
-            gemm->finish->fn(gemm->finish->context, sums + j,
-                             row + offset * (int64_t)gemm->finish->c_bytes, some,
-                             (char *)scratch + GEMM_SCRATCH_BYTES);
+            gemm->finish->fn(gemm->finish->context, sums + j, row + offset * (int64_t)gemm->finish->c_bytes,
+                             some, (char *)scratch + GEMM_SCRATCH_BYTES);
         else
             gemm->narrow(sums + j, some, row + offset * GEMM_NARROW_BYTES);
     }

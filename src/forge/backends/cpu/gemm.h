@@ -111,7 +111,8 @@ struct gemm_elements {
 };
 
 /* Returns the size of an element of c. element_bytes: that of a sum. */
-static inline size_t gemm_c_bytes(const struct gemm_finish *finish, gemm_narrow_fn *narrow, size_t element_bytes)
+static inline size_t gemm_c_bytes(const struct gemm_finish *finish, gemm_narrow_fn *narrow,
+                                  size_t element_bytes)
 {
     return finish ? finish->c_bytes : narrow ? (size_t)GEMM_NARROW_BYTES : element_bytes;
 }

@@ -54,8 +54,8 @@ struct norm_gradient norm_gradient_of(const struct launch *launch)
     return n;
 }
 
-/* Returns true if the first `own` inputs are x: [..., row] of this type, weight: [row] and, for layer_norm, an
- * optional bias: [row]. */
+/* Returns true if the first `own` inputs are x: [..., row] of this type, weight: [row] and, for
+ * layer_norm, an optional bias: [row]. */
 static bool takes_own(const struct launch *launch, forge_dtype dtype, size_t own)
 {
     const forge_shape *shape = &launch->inputs[0].shape;
