@@ -91,7 +91,8 @@ static void keep_slots(const struct workbench *bench, struct kept *kept)
 static void assert_kept(const struct kept *a, const struct kept *b, bool are_equal)
 {
     assert_int_equal(a->size, b->size);
-    assert_int_equal(memcmp(a->bytes, b->bytes, a->size) == 0, are_equal);
+    bool is_same = a->bytes && b->bytes && memcmp(a->bytes, b->bytes, a->size) == 0;
+    assert_int_equal(is_same, are_equal);
 }
 
 /* Returns the slots after some steps. */

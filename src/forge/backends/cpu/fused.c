@@ -168,7 +168,7 @@ static uint8_t operand_in_rest(const struct launch *launch, struct fused_product
         return 0; /* the product */
     if (operand > FUSED_MAX_INPUTS)
         return operand - 1;
-    for (uint8_t i = 1; i < p->rest.input_count; i++)
+    for (uint8_t i = 1; i < (uint8_t)p->rest.input_count; i++)
         if (inputs[i] == operand)
             return i;
     if (p->rest.input_count == FUSED_MAX_INPUTS)
