@@ -1,8 +1,9 @@
 /* bench/passes.c - shows what each pass of the compiler changes in mlp, cnn, resnet18 and gpt: launches,
  * moved bytes, the time of a run, and modelled joules.
  *
- * Each model is compiled once with all passes and once without each pass. Their runs alternate, and the table
- * contains medians. `bench_passes RUNS THREADS` (default: 9 runs, 2 threads) measures more. */
+ * Each model is compiled once with all passes, once without each pass, and once with all passes in bf16
+ * and in f16. Their runs alternate, and the table contains medians. `bench_passes RUNS THREADS MODEL`
+ * (default: 9 runs, 2 threads, all models) measures more or less. */
 #include <forge/compiler.h>
 #include <forge/optim.h>
 #include <math.h>
@@ -12,7 +13,7 @@
 #include "base/clock.h"
 #include "bench.h"
 
-enum { MAX_RUNS = 200, MAX_VARIANTS = 8 };
+enum { MAX_RUNS = 200, MAX_VARIANTS = 16 };
 
 static unsigned long runs = 9, threads = 2;
 static joule_error error;
@@ -83,9 +84,10 @@ static void build_gpt(forge_builder *b, bool is_training)
 
 /* --- variants ------------------------------------------------------------------------------------------- */
 
-/* A model compiled without some passes. */
+/* A model compiled without some passes, or in another type. */
 struct variant {
     const char *skip; /* NULL: with all passes */
+    forge_precision precision;
     forge_states *states;
     forge_program *program;
     forge_instance *instance;
@@ -105,6 +107,7 @@ static void open_variant(struct variant *variant, const forge_graph *graph, forg
 {
     forge_compile_options options = {.struct_size = sizeof options,
                                      .skip = variant->skip,
+                                     .precision = variant->precision,
                                      .notify = note_graph,
                                      .notify_context = variant};
     need(forge_compile_with(graph, device, &options, &variant->program, &error));
@@ -135,15 +138,17 @@ static void time_variants(struct variant *variants, size_t count)
 
 static void print_variants(const char *model, bool is_training, struct variant *variants, size_t count)
 {
+    static const char *const types[] = {"", ", bf16", ", f16"};
     double all_s = median(variants[0].times_s, runs);
     for (size_t i = 0; i < count; i++) {
         forge_program_facts facts = {.struct_size = sizeof facts};
         forge_program_query(variants[i].program, &facts);
         double seconds = i ? median(variants[i].times_s, runs) : all_s;
-        printf("| %s, %s | %s%s | %zu | %.1f | %.1f | %.2f | %.2f | %.2f |\n", model,
-               is_training ? "training" : "inference", i ? "without " : "all passes",
-               i ? variants[i].skip : "", facts.launches, variants[i].bytes / 0x1p20,
-               (double)facts.arena_bytes / 0x1p20, seconds * 1e3, seconds / all_s, variants[i].joules * 1e3);
+        printf("| %s, %s | %s%s%s | %zu | %.1f | %.1f | %.2f | %.2f | %.2f |\n", model,
+               is_training ? "training" : "inference", variants[i].skip ? "without " : "all passes",
+               variants[i].skip ? variants[i].skip : "", types[variants[i].precision], facts.launches,
+               variants[i].bytes / 0x1p20, (double)facts.arena_bytes / 0x1p20, seconds * 1e3, seconds / all_s,
+               variants[i].joules * 1e3);
     }
     fflush(stdout);
 }
@@ -157,12 +162,15 @@ static void measure(const char *model, void (*build)(forge_builder *b, bool is_t
     size_t count = 1;
     build(b, is_training);
     need(forge_builder_finish(b, &graph, &error));
-    variants[0].skip = NULL;
-    for (size_t i = 0; forge_pass_name_at(i) && count < MAX_VARIANTS; i++) {
+    variants[0] = (struct variant){0};
+    for (size_t i = 0; forge_pass_name_at(i) && count + 2 < MAX_VARIANTS; i++) {
         const char *name = forge_pass_name_at(i);
-        if (strcmp(name, "expand") != 0 && strcmp(name, "transfer") != 0) /* programs need these */
-            variants[count++].skip = name;
+        if (strcmp(name, "expand") != 0 && strcmp(name, "transfer") != 0 &&
+            strcmp(name, "precision") != 0) /* programs need the first two; the third does nothing in f32 */
+            variants[count++] = (struct variant){.skip = name};
     }
+    variants[count++] = (struct variant){.precision = FORGE_PRECISION_BF16};
+    variants[count++] = (struct variant){.precision = FORGE_PRECISION_F16};
     for (size_t i = 0; i < count; i++)
         open_variant(&variants[i], graph, device);
     time_variants(variants, count);
@@ -188,7 +196,8 @@ int main(int argc, char **argv)
     printf("| model | passes | launches | MiB moved | MiB arena | ms | relative | mJ, modelled |\n"
            "|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
-        for (int is_training = 0; is_training < 2; is_training++)
+        for (int is_training = 0; is_training < 2 && (argc < 4 || strcmp(argv[3], models[i].name) == 0);
+             is_training++)
             measure(models[i].name, models[i].build, is_training, device);
     forge_device_close(device);
     return 0;

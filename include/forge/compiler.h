@@ -82,6 +82,16 @@ typedef struct forge_schedule_facts {
     bool is_calibrated; /* rates or prices of this machine were measured by `joule calibrate` */
 } forge_schedule_facts;
 
+/* The type in which a program computes products: matrix products, convolutions, attention and their
+ * gradients. Elementwise operations follow the type of their operands. Norms, softmax, losses, reductions
+ * and optimisers compute in f32. Inputs, outputs and slots keep their types, so parameters are stored and
+ * updated in f32. Training in f16 needs a loss scale (forge_scale_loss). */
+typedef enum forge_precision {
+    FORGE_PRECISION_F32 = 0, /* every operation computes in the type that the graph states */
+    FORGE_PRECISION_BF16 = 1,
+    FORGE_PRECISION_F16 = 2
+} forge_precision;
+
 /* Options of a compilation. With all members except struct_size 0, forge_compile_with does what forge_compile
  * does. */
 typedef struct forge_compile_options {
@@ -99,7 +109,7 @@ typedef struct forge_compile_options {
     /* Chooses the order of launches and the number of cores of each launch. FORGE_MINIMISE_NONE: no choice;
      * the members below must then be 0. */
     forge_minimise objective;
-    uint32_t reserved;
+    forge_precision precision;
     double max_seconds;       /* bound of the expected seconds of a run; 0: no bound */
     uint64_t max_arena_bytes; /* bound of the arena, the memory of intermediate values; 0: no bound */
     /* Called once with the chosen schedule. May be NULL. */

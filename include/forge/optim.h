@@ -28,7 +28,8 @@ typedef struct forge_parameter_group {
 /* Rules for all optimisers. A call adds one step on all parameters. loss: one element. learning_rate: a value
  * with one float, for example an input. Returns the norm of the vector of all gradients before clipping (f64,
  * rank 0). The norm is computed only if the caller uses this value or max_norm is set. Parameters of types
- * narrower than f32 are updated in f32 and rounded once; their optimiser state is f32. */
+ * narrower than f32 are updated in f32 and rounded once; their optimiser state is f32. With a loss scale, the
+ * norm is that of the gradients before scaling, and it is not finite if the step is skipped. */
 
 /* A parameter and the value to use as its gradient, a float value of the same shape. Its layout is final. */
 typedef struct forge_gradient {
@@ -53,6 +54,42 @@ FORGE_API size_t forge_parameter_gradients(forge_builder *builder, forge_value l
 FORGE_API void forge_accumulate_gradients(forge_builder *builder, forge_gradient *gradients, size_t count,
                                           uint32_t parts, bool is_last);
 
+/* --- loss scaling --------------------------------------------------------------------------------------- */
+
+/* Options of a dynamic loss scale. In f16, small gradients become 0. So the loss is multiplied by a scale,
+ * which multiplies all gradients, and the optimiser divides them again, in f32. If a gradient is not
+ * finite, for example because the scale is too large for f16, the optimiser skips the step: parameters and
+ * all slots of the optimiser keep their bits, and the scale is multiplied by `backoff`. After growth_steps
+ * other steps in succession it is multiplied by `growth`. All this is part of the graph. Slots: NAME.scale
+ * (f32), NAME.good_steps and NAME.skipped_steps (i64). */
+typedef struct forge_loss_scale_options {
+    uint32_t struct_size;  /* sizeof(forge_loss_scale_options) */
+    uint32_t growth_steps; /* at least 1 */
+    double initial;        /* 2^-96 to 2^96; powers of two scale without rounding */
+    double growth;         /* above 1 */
+    double backoff;        /* 0 to below 1 */
+    const char *name;      /* NAME; NULL: "loss_scale"; unique for each optimiser */
+} forge_loss_scale_options;
+
+/* The options of PyTorch's GradScaler. */
+#ifdef __cplusplus
+#define FORGE_LOSS_SCALE_OPTIONS                                                                             \
+    (forge_loss_scale_options{sizeof(forge_loss_scale_options), 2000, 65536, 2, 0.5, nullptr})
+#else
+#define FORGE_LOSS_SCALE_OPTIONS                                                                             \
+    ((forge_loss_scale_options){.struct_size = sizeof(forge_loss_scale_options),                             \
+                                .growth_steps = 2000,                                                        \
+                                .initial = 65536,                                                            \
+                                .growth = 2,                                                                 \
+                                .backoff = 0.5})
+#endif
+
+/* Returns the loss multiplied by the scale. forge_sgd and forge_adamw do this themselves if their options
+ * have a loss_scale. Before forge_sgd_step or forge_adamw_step with the same options, the caller computes
+ * the gradients of this value. */
+FORGE_API forge_value forge_scale_loss(forge_builder *builder, forge_value loss,
+                                       const forge_loss_scale_options *options);
+
 /* Options of stochastic gradient descent. */
 typedef struct forge_sgd_options {
     uint32_t struct_size; /* sizeof(forge_sgd_options) */
@@ -63,6 +100,7 @@ typedef struct forge_sgd_options {
     double max_norm;
     const forge_parameter_group *groups;
     size_t group_count;
+    const forge_loss_scale_options *loss_scale; /* NULL: the gradients are not scaled */
 } forge_sgd_options;
 
 /* Adds a step of stochastic gradient descent, with the formula of PyTorch's SGD: velocity = momentum *
@@ -88,12 +126,14 @@ typedef struct forge_adamw_options {
     const forge_parameter_group *groups;
     size_t group_count;
     const char *name; /* prefix of the slot "name.step"; NULL: "optimiser"; unique for each optimiser */
+    const forge_loss_scale_options *loss_scale; /* see forge_sgd_options */
 } forge_adamw_options;
 
 /* The usual options. */
 #ifdef __cplusplus
 #define FORGE_ADAMW_OPTIONS                                                                                  \
-    (forge_adamw_options{sizeof(forge_adamw_options), 0, 0.9, 0.999, 1e-8, 0.01, 0, nullptr, 0, nullptr})
+    (forge_adamw_options{sizeof(forge_adamw_options), 0, 0.9, 0.999, 1e-8, 0.01, 0, nullptr, 0, nullptr,     \
+                         nullptr})
 #else
 #define FORGE_ADAMW_OPTIONS                                                                                  \
     ((forge_adamw_options){.struct_size = sizeof(forge_adamw_options),                                       \

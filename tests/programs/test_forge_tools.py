@@ -138,16 +138,17 @@ class Tools(unittest.TestCase):
         out = self.good("compile", self.path("folds.txt"), "-o", self.path("q.fprog"), "--passes").splitlines()
         self.assertRegex(out[0], r"^expand +[0-9.]+ ms +6 -> +6 nodes +9 FLOP -> +9 FLOP +88 bytes -> +88 bytes +21.2 nJ -> +21.2 nJ$")
         self.assertRegex(out[1], r"^transfer +[0-9.]+ ms +6 -> +6 nodes ")
-        self.assertRegex(out[2], r"^fold +[0-9.]+ ms +6 -> +4 nodes +9 FLOP -> +6 FLOP +88 bytes -> +60 bytes +21.2 nJ -> +14.4 nJ$")
-        self.assertRegex(out[3], r"^regroup +[0-9.]+ ms +4 -> +4 nodes ")
-        self.assertRegex(out[4], r"^fuse +[0-9.]+ ms +4 -> +3 nodes +6 FLOP -> +6 FLOP +60 bytes -> +36 bytes +14.4 nJ -> +8.66 nJ$")
-        self.assertRegex(out[5], r"^order +[0-9.]+ ms +3 -> +3 nodes +6 FLOP -> +6 FLOP +36 bytes -> +36 bytes +8.66 nJ -> +8.66 nJ$")
-        self.assertIn("1 launches", out[6])
+        self.assertRegex(out[2], r"^precision +[0-9.]+ ms +6 -> +6 nodes ")
+        self.assertRegex(out[3], r"^fold +[0-9.]+ ms +6 -> +4 nodes +9 FLOP -> +6 FLOP +88 bytes -> +60 bytes +21.2 nJ -> +14.4 nJ$")
+        self.assertRegex(out[4], r"^regroup +[0-9.]+ ms +4 -> +4 nodes ")
+        self.assertRegex(out[5], r"^fuse +[0-9.]+ ms +4 -> +3 nodes +6 FLOP -> +6 FLOP +60 bytes -> +36 bytes +14.4 nJ -> +8.66 nJ$")
+        self.assertRegex(out[6], r"^order +[0-9.]+ ms +3 -> +3 nodes +6 FLOP -> +6 FLOP +36 bytes -> +36 bytes +8.66 nJ -> +8.66 nJ$")
+        self.assertIn("1 launches", out[7])
 
     def test_passes_can_be_skipped(self):
         out = self.good("compile", self.path("folds.txt"), "-o", self.path("q.fprog"), "--passes", "--skip", "regroup,fuse,order").splitlines()
-        self.assertEqual([line.split()[0] for line in out[:3]], ["expand", "transfer", "fold"])
-        self.assertIn("2 launches", out[3])
+        self.assertEqual([line.split()[0] for line in out[:4]], ["expand", "transfer", "precision", "fold"])
+        self.assertIn("2 launches", out[4])
         self.bad(125, "cannot skip 'melt'", "compile", self.path("folds.txt"), "-o", self.path("q.fprog"), "--skip", "melt")
 
     def test_stops_after_a_pass(self):
@@ -415,11 +416,11 @@ class Tools(unittest.TestCase):
             file.write(GRAPH.replace("@fc", '@"a<b>/fc"'))
         done = self.forge("inspect", graph, "--step", "--html", page, "-t", "1")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"\n +0 +\"?a<b>/fc\"? +forward +fused_matmul +f32_fused_matmul ")
+        self.assertRegex(done.stdout, r"\n +0 +\"?a<b>/fc\"? +forward +fused_matmul +fused_matmul ")
         with open(page, encoding="utf-8") as file:
             text = file.read()
         self.assertIn("<b>a&lt;b&gt;</b>", text)
-        self.assertIn("<td>f32[2,3]<td>f32_fused_matmul<td>", text)
+        self.assertIn("<td>f32[2,3]<td>fused_matmul<td>", text)
         self.assertEqual(text.count("<details"), text.count("</details>"))
         self.assert_adds_up(done.stdout, text)
         for file, reason in ((self.path("w.safetensors"), "not a graph or a program"), (self.path("no"), "No such file")):

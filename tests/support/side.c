@@ -1,6 +1,7 @@
 /* support/side.c - see side.h. */
 #include "support/side.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,11 +44,25 @@ void side_run(const struct side *s, const forge_graph *graph, uint32_t round)
     assert_int_equal(forge_instance_run(s->instance, NULL), JOULE_OK);
 }
 
+/* Returns true if element i of both is NaN. */
+static bool are_nan(const forge_tensor *a, const forge_tensor *b, size_t i)
+{
+    double x = 0, y = 0;
+    size_t bytes = forge_dtype_block_bytes(a->dtype);
+    forge_convert(FORGE_F64, &x, a->dtype, (const char *)forge_tensor_data(a) + i * bytes, 1);
+    forge_convert(FORGE_F64, &y, b->dtype, (const char *)forge_tensor_data(b) + i * bytes, 1);
+    return isnan(x) && isnan(y);
+}
+
 static void assert_same(const forge_tensor *a, const forge_tensor *b, uint64_t seed, const char *name)
 {
-    size_t bytes = forge_dtype_size_bytes(a->dtype, forge_tensor_elements(a));
-    if (memcmp(forge_tensor_data(a), forge_tensor_data(b), bytes) != 0)
-        fail_msg("graph of seed %llu: '%s' differs", (unsigned long long)seed, name);
+    const char *x = forge_tensor_data(a), *y = forge_tensor_data(b);
+    size_t bytes = forge_dtype_block_bytes(a->dtype), count = forge_tensor_elements(a);
+    if (memcmp(x, y, bytes * count) == 0)
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (memcmp(x + i * bytes, y + i * bytes, bytes) != 0 && !are_nan(a, b, i))
+            fail_msg("graph of seed %llu: '%s' differs", (unsigned long long)seed, name);
 }
 
 void side_compare(const struct side *a, const struct side *b, const forge_graph *graph, uint64_t seed)

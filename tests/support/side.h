@@ -19,7 +19,8 @@ void side_unload(struct side *side);
 /* Sets all inputs, those of f32 to random numbers that depend on `round`, and runs the program. */
 void side_run(const struct side *side, const forge_graph *graph, uint32_t round);
 
-/* Fails the test unless all outputs and slots of both have equal bits. seed: of the graph, for messages. */
+/* Fails the test unless all outputs and slots of both have equal bits, or are NaN in both: which NaN a result
+ * is may differ between two loops that compute the same. seed: of the graph, for messages. */
 void side_compare(const struct side *a, const struct side *b, const forge_graph *graph, uint64_t seed);
 
 #endif

@@ -44,10 +44,11 @@ joule_status workbench_try_load(struct workbench *bench, forge_builder *b, joule
     workbench_unload(bench);
     joule_status status = forge_builder_finish(b, &graph, error);
     if (status == JOULE_OK)
-        status = forge_compile_with(
-            graph, bench->device,
-            &(forge_compile_options){.struct_size = sizeof(forge_compile_options), .skip = bench->skip},
-            &bench->program, error);
+        status = forge_compile_with(graph, bench->device,
+                                    &(forge_compile_options){.struct_size = sizeof(forge_compile_options),
+                                                             .skip = bench->skip,
+                                                             .precision = bench->precision},
+                                    &bench->program, error);
     forge_graph_free(graph);
     if (status == JOULE_OK)
         status = forge_instance_new(bench->program, bench->device, bench->states, &bench->instance, error);

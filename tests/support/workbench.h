@@ -9,6 +9,7 @@
 
 struct workbench {
     const char *skip; /* the compiler's passes that do not run; NULL: all run */
+    forge_precision precision;
     forge_device *device;
     forge_states *states;
     forge_program *program;

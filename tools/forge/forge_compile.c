@@ -12,6 +12,7 @@
 #include "common/output.h"
 #include "prediction.h"
 #include "files.h"
+#include "precision_option.h"
 #include "size_options.h"
 
 struct request {
@@ -20,6 +21,7 @@ struct request {
     const char *skip;       /* names of passes, separated by commas; NULL: all passes run */
     bool shows_passes;
     forge_minimise objective;
+    forge_precision precision;
     double max_seconds, max_bytes; /* 0: no bound */
     struct sizes sizes;
 };
@@ -113,6 +115,7 @@ static forge_compile_options options_for(const struct request *request)
                                      .stop_after = request->stop_after,
                                      .skip = request->skip,
                                      .objective = request->objective,
+                                     .precision = request->precision,
                                      .max_seconds = request->max_seconds,
                                      .max_arena_bytes = (uint64_t)request->max_bytes,
                                      .notify_schedule = print_schedule};
@@ -217,7 +220,7 @@ static bool read_objective(struct request *request, const char *name)
 static int read_request(struct request *request, int argc, char **argv)
 {
     struct option_list sizes = {0};
-    const char *objective = NULL;
+    const char *objective = NULL, *precision = NULL;
     const struct option table[] = {
         {"output", 'o', OPTION_TEXT, &request->program, "FILE",
          "file of the program; an existing file is replaced atomically"},
@@ -227,6 +230,7 @@ static int read_request(struct request *request, int argc, char **argv)
          "choose order and cores for energy, time or edp (energy x time)"},
         {"time-bound", 0, OPTION_TIME, &request->max_seconds, "TIME", "longest expected time of a run: 5ms"},
         {"memory", 0, OPTION_NUMBER, &request->max_bytes, "BYTES", "most bytes of intermediate values"},
+        {"precision", 0, OPTION_TEXT, &precision, "NAME", PRECISION_HELP},
         {"passes", 'p', OPTION_FLAG, &request->shows_passes, NULL, "print what each pass changes"},
         {"stop-after", 0, OPTION_TEXT, &request->stop_after, "PASS",
          "print the graph after this pass instead of writing a program"},
@@ -241,7 +245,8 @@ static int read_request(struct request *request, int argc, char **argv)
                                              : "--output FILE is missing; see forge compile --help");
         return OPTIONS_WRONG;
     }
-    if (read > OPTIONS_HELP && !read_objective(request, objective))
+    if (read > OPTIONS_HELP &&
+        (!read_objective(request, objective) || !precision_read(&request->precision, "compile", precision)))
         return OPTIONS_WRONG;
     return read > OPTIONS_HELP && !sizes_read(&request->sizes, "compile", &sizes) ? OPTIONS_WRONG : read;
 }

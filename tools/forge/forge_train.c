@@ -13,6 +13,7 @@
 #include "common/options.h"
 #include "common/output.h"
 #include "compiled_code.h"
+#include "precision_option.h"
 #include "task.h"
 #include "training.h"
 
@@ -20,7 +21,7 @@
 
 /* Options that are converted after all options were parsed. */
 struct raw {
-    const char *optimiser, *schedule;
+    const char *optimiser, *schedule, *precision;
     double seed, sample;
 };
 
@@ -62,6 +63,7 @@ static int read_table(struct training_options *o, struct raw *raw, int argc, cha
         {"sample", 0, OPTION_NUMBER, &raw->sample, "N", "tokens that gpt writes at the end (default: 300)"},
         {"temperature", 0, OPTION_NUMBER, &o->temperature, "X",
          "randomness of the sample; 0 takes the likeliest token (default: 0.8)"},
+        {"precision", 0, OPTION_TEXT, &raw->precision, "NAME", PRECISION_HELP},
         {"seed", 's', OPTION_NUMBER, &raw->seed, "N",
          "seed of weights and order; the same seed gives the same bits (default: 1)"},
         {"threads", 't', OPTION_COUNT, &t->threads, "N",
@@ -117,7 +119,8 @@ static const struct model *parse_words(struct trainee_options *t, const struct r
     const struct task_defaults *defaults = &chosen->task->defaults;
     size_t optimiser = defaults->is_adamw, schedule = defaults->schedule == FORGE_SCHEDULE_COSINE;
     if (!choose("optimiser", raw->optimiser, optimisers, &optimiser) ||
-        !choose("schedule", raw->schedule, schedules, &schedule))
+        !choose("schedule", raw->schedule, schedules, &schedule) ||
+        !precision_read(&t->precision, "train", raw->precision))
         return NULL;
     t->is_adamw = optimiser == 1;
     t->schedule = kinds[schedule];

@@ -13,9 +13,10 @@ joule_status trainee_load(struct trainee *t, forge_builder *b, forge_program **o
                           forge_instance **out_instance, joule_error *error)
 {
     forge_graph *graph = NULL;
+    const forge_compile_options options = {.struct_size = sizeof options, .precision = t->options.precision};
     joule_status status = forge_builder_finish(b, &graph, error);
     if (status == JOULE_OK)
-        status = forge_compile(graph, t->device, out_program, error);
+        status = forge_compile_with(graph, t->device, &options, out_program, error);
     forge_graph_free(graph);
     if (status == JOULE_OK)
         status = forge_instance_new(*out_program, t->device, t->states, out_instance, error);
@@ -39,10 +40,13 @@ static void add_optimiser(const struct trainee *t, forge_builder *b, forge_value
                              .momentum = o->momentum,
                              .weight_decay = o->weight_decay,
                              .max_norm = o->max_norm};
+    forge_loss_scale_options loss_scale = FORGE_LOSS_SCALE_OPTIONS;
     forge_adamw_options adamw = FORGE_ADAMW_OPTIONS;
     adamw.weight_decay = o->weight_decay;
     adamw.max_norm = o->max_norm;
     adamw.beta2 = task->adamw_beta2;
+    if (o->precision == FORGE_PRECISION_F16)
+        sgd.loss_scale = adamw.loss_scale = &loss_scale;
     if (task->ranks_without_decay) {
         sgd.groups = adamw.groups = &undecayed;
         sgd.group_count = adamw.group_count = 1;
@@ -197,6 +201,18 @@ joule_status trainee_check(struct trainee *t, joule_error *error)
                                  (unsigned long long)t->steps, k, name, (double)numbers[k]);
     }
     return JOULE_OK;
+}
+
+bool trainee_loss_scale(const struct trainee *t, double *out_scale, uint64_t *out_skipped)
+{
+    forge_tensor scale, skipped;
+    if (t->options.precision != FORGE_PRECISION_F16 ||
+        forge_states_find(t->states, "loss_scale.scale", &scale) != JOULE_OK ||
+        forge_states_find(t->states, "loss_scale.skipped_steps", &skipped) != JOULE_OK)
+        return false;
+    *out_scale = (double)*(const float *)forge_tensor_data(&scale);
+    *out_skipped = (uint64_t) * (const int64_t *)forge_tensor_data(&skipped);
+    return true;
 }
 
 /* --- the test ------------------------------------------------------------------------------------------- */

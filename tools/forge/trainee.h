@@ -5,6 +5,7 @@
 #ifndef FORGE_TRAINEE_H
 #define FORGE_TRAINEE_H
 
+#include <forge/compiler.h>
 #include <forge/data.h>
 #include <forge/nonfinite.h>
 #include <forge/optim.h>
@@ -31,6 +32,7 @@ struct trainee_options {
     bool takes_bytes;            /* tokens are bytes; otherwise characters */
     bool is_compiled;            /* fused operations are compiled (compiled_code.h) */
     bool checkpoint_activations; /* the backward pass recomputes the activations of blocks */
+    forge_precision precision;
 };
 
 struct trainee {
@@ -68,6 +70,8 @@ joule_status trainee_check(struct trainee *trainee, joule_error *error);
 /* Returns the task's score over all test examples, and the number of units. */
 joule_status trainee_test(struct trainee *trainee, double *out_score, uint64_t *out_units,
                           joule_error *error);
+/* Returns the loss scale and the number of skipped steps; false if the losses are not scaled. */
+bool trainee_loss_scale(const struct trainee *trainee, double *out_scale, uint64_t *out_skipped);
 /* Compiles the builder's graph for the shared slots. The caller owns *out_program and *out_instance, also
  * after an error. */
 joule_status trainee_load(struct trainee *trainee, forge_builder *b, forge_program **out_program,

@@ -407,6 +407,15 @@ static void print_memory(const struct trainee *n)
     printf("\nMemory of a step: %s\n", memory_text(n->program, memory));
 }
 
+static void print_loss_scale(const struct trainee *n)
+{
+    double scale;
+    uint64_t skipped;
+    if (trainee_loss_scale(n, &scale, &skipped))
+        printf("Loss scale: %g, %llu of %llu steps skipped because a gradient was not finite\n", scale,
+               (unsigned long long)skipped, (unsigned long long)n->steps);
+}
+
 /* Writes the joules of all runs to CHECKPOINT.joules, including those that this run used after its last
  * checkpoint. */
 static void write_spent(struct training *t)
@@ -446,6 +455,7 @@ static bool report(struct training *t)
     if (t->has_before)
         print_all_runs(t);
     print_memory(&t->trainee);
+    print_loss_scale(&t->trainee);
     if (t->sample)
         printf("\n%s\n", t->sample);
     return is_written;

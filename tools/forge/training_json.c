@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "energy_table.h"
+#include "precision_option.h"
 #include "task.h"
 #include "training.h"
 
@@ -88,6 +89,7 @@ static void add_options(struct json *json, const struct training *training)
     json_string(json, "checkpoint", o->checkpoint);
     add_positive(json, "budget_joules", o->budget_joules);
     json_bool(json, "recompute", t->checkpoint_activations);
+    json_string(json, "precision", precision_name(t->precision));
     add_text_options(json, training);
     json_close(json, '}');
 }
@@ -150,6 +152,19 @@ static void add_program(struct json *json, const forge_program *program)
     json_double(json, "flop_per_step", facts.flop);
 }
 
+static void add_loss_scale(struct json *json, const struct trainee *trainee)
+{
+    double scale;
+    uint64_t skipped;
+    if (trainee_loss_scale(trainee, &scale, &skipped)) {
+        json_double(json, "loss_scale", scale);
+        json_integer(json, "skipped_steps", (int64_t)skipped);
+    } else {
+        json_null(json, "loss_scale");
+        json_null(json, "skipped_steps");
+    }
+}
+
 /* Adds the energy of this run: the joules of `operations` and the unattributed joules add up to
  * run_energy_joules. */
 static void add_sum(struct json *json, const forge_energy_sum *sum)
@@ -179,6 +194,7 @@ void training_json(const void *context, struct text *out)
     json_integer(&json, "units_per_step", (int64_t)t->options.trainee.batch_size * (int64_t)t->trainee.units);
     json_integer(&json, "steps_before", (int64_t)t->first_step);
     json_integer(&json, "steps", (int64_t)t->trainee.steps);
+    add_loss_scale(&json, &t->trainee);
     add_joules(&json, t->energy);
     add_sum(&json, &t->sum);
     json_double(&json, "after_checkpoint_joules", t->after_checkpoint_joules);

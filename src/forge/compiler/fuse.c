@@ -145,14 +145,22 @@ static bool may_wait(const struct fusion *f, const struct node *node, uint32_t g
     return true;
 }
 
-/* Returns true if the node can join the group. A product is computed in the memory of the result. So both
- * must have one type, and the result is not the new value of a slot, whose old value the group may still
- * read. */
+/* Returns true if a product of one type can be followed by a result of another: it is computed in the memory
+ * of the result, but sums of narrow products are f32 in scratch memory. */
+static bool can_change_type(forge_dtype product, forge_dtype result)
+{
+    bool is_narrow = product == FORGE_BF16 || product == FORGE_F16;
+    return product == result ||
+           (is_narrow && (result == FORGE_F32 || result == FORGE_BF16 || result == FORGE_F16));
+}
+
+/* Returns true if the node can join the group. A product is computed in the memory of the result. So that
+ * must not be the new value of a slot, whose old value the group may still read. */
 static bool can_join(const struct fusion *f, const struct node *node, uint32_t group)
 {
     const struct node *last = &f->graph->nodes[group];
-    bool has_room = f->groups[group].product == NONE &&
-                    f->graph->values[node->output].dtype == f->graph->values[last->output].dtype;
+    bool has_room = f->groups[group].product == NONE && can_change_type(f->graph->values[node->output].dtype,
+                                                                        f->graph->values[last->output].dtype);
     return are_alike(f->graph, node, last) && may_wait(f, node, group) &&
            (!node_is_product(node) || (has_room && !is_written(f, group)));
 }

@@ -16,9 +16,10 @@
 
 /* The built-in passes, in the order in which they run. */
 static const forge_pass builtins[] = {
-    {.name = "expand", .run = pass_expand}, {.name = "transfer", .run = pass_transfer},
-    {.name = "fold", .run = pass_fold},     {.name = "regroup", .run = pass_regroup},
-    {.name = "fuse", .run = pass_fuse},     {.name = "order", .run = pass_order},
+    {.name = "expand", .run = pass_expand},       {.name = "transfer", .run = pass_transfer},
+    {.name = "precision", .run = pass_precision}, {.name = "fold", .run = pass_fold},
+    {.name = "regroup", .run = pass_regroup},     {.name = "fuse", .run = pass_fuse},
+    {.name = "order", .run = pass_order},
 };
 enum { BUILTIN_COUNT = sizeof builtins / sizeof *builtins, MAX_PASSES = BUILTIN_COUNT + 62 };
 
@@ -150,13 +151,16 @@ static joule_status check(const forge_graph *before, const forge_graph *after, j
     return graph_verify(after, error);
 }
 
+/* options: the context of the library's own passes. */
 static joule_status run_one(const forge_pass *pass, const forge_graph *graph, forge_device *device,
-                            forge_graph **out_graph, double *out_seconds, joule_error *out_error)
+                            forge_compile_options *options, forge_graph **out_graph, double *out_seconds,
+                            joule_error *out_error)
 {
     joule_error error = {0};
     *out_graph = NULL;
     int64_t start_ns = clock_now_ns();
-    joule_status status = pass->run(graph, device, pass->context, out_graph, &error);
+    joule_status status =
+        pass->run(graph, device, is_builtin(pass) ? options : pass->context, out_graph, &error);
     *out_seconds = clock_seconds(clock_now_ns() - start_ns);
     if (status == JOULE_OK)
         status = check(graph, *out_graph, &error);
@@ -213,6 +217,9 @@ joule_status forge_passes_run(const forge_graph *graph, forge_device *device,
     forge_compile_options o;
     struct order order;
     joule_status status = compile_options_read(options, &o, out_error);
+    if (status == JOULE_OK && (unsigned)o.precision > FORGE_PRECISION_F16)
+        status = error_set(out_error, JOULE_INVALID, "cannot run the passes: unknown precision %u",
+                           (unsigned)o.precision);
     if (status != JOULE_OK)
         return status;
     status = make_order(&order, &o, out_error);
@@ -220,7 +227,7 @@ joule_status forge_passes_run(const forge_graph *graph, forge_device *device,
     for (size_t i = 0; status == JOULE_OK && i < order.count; i++) {
         forge_graph *next;
         double seconds;
-        status = run_one(order.passes[i], current, device, &next, &seconds, out_error);
+        status = run_one(order.passes[i], current, device, &o, &next, &seconds, out_error);
         if (status != JOULE_OK)
             break;
         report_pass(&o, order.passes[i]->name, seconds, current, next);

@@ -48,6 +48,9 @@ pass_fn pass_expand;
 /* Adds transfers, so that each operand is on the place of its node. Marks the graph as placed: builder and
  * verifier then reject nodes with operands on other places. */
 pass_fn pass_transfer;
+/* Computes products in a narrow type. context: the forge_compile_options, whose member `precision` names this
+ * type; NULL means f32. */
+pass_fn pass_precision;
 /* Replaces nodes whose inputs are all constants by their results. */
 pass_fn pass_fold;
 /* Writes operations in forms that the next pass can join. */

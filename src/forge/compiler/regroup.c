@@ -1,7 +1,8 @@
 /* compiler/regroup.c - the pass that writes operations in forms that the pass `fuse` can join.
  *
  * - A batch norm with given statistics becomes a product and a sum with one number for each channel. The
- *   numbers are computed from the parameters in each run; they are small.
+ *   numbers are computed from the parameters in each run; they are small. Of images in bf16 or f16, the
+ *   product and the sum are computed in f32, as the batch norm does.
  * - A reshape moves behind an elementwise operation: neg(reshape(x)) becomes reshape(neg(x)). So an
  *   elementwise operation has the shape of the operation before it, and the reshape needs no launch. */
 #include <string.h>
@@ -21,8 +22,11 @@ static bool is_batch_norm(const forge_graph *graph, const struct node *node)
     const struct composite_attributes *a = node->attributes;
     if (node->op != OP_COMPOSITE || strcmp(a->name, "batch_norm") != 0)
         return false;
-    const struct value *value = &graph->values[node->output];
-    return (value->dtype == FORGE_F32 || value->dtype == FORGE_F64) && !dim_shape_has_symbols(&value->shape);
+    forge_dtype dtype = graph->values[node_input(graph, node, X)].dtype;
+    for (size_t i = WEIGHT; i < BATCH_NORM_INPUTS; i++)
+        if (graph->values[node_input(graph, node, i)].dtype != builder_accumulator(dtype))
+            return false;
+    return !dim_shape_has_symbols(&graph->values[node->output].shape);
 }
 
 /* Returns a vector of the channels, [channels], in a shape that broadcasts to images of rank `rank`. */
@@ -43,8 +47,9 @@ static forge_value scale_and_shift(forge_builder *b, const forge_value *in, doub
     forge_value scale = forge_div(b, in[WEIGHT], root);
     forge_value shift = forge_sub(b, in[BIAS], forge_mul(b, in[MEAN], scale));
     uint32_t rank = forge_value_shape(b, in[X]).rank;
-    forge_value scaled = forge_mul(b, in[X], for_images(b, scale, rank));
-    return forge_add(b, scaled, for_images(b, shift, rank));
+    forge_value wide = forge_cast(b, forge_value_dtype(b, scale), in[X]);
+    forge_value scaled = forge_mul(b, wide, for_images(b, scale, rank));
+    return forge_cast(b, forge_value_dtype(b, in[X]), forge_add(b, scaled, for_images(b, shift, rank)));
 }
 
 /* --- reshapes ------------------------------------------------------------------------------------------- */

@@ -45,8 +45,20 @@ static size_t find_targets(const forge_builder *b, const struct update_options *
     return count;
 }
 
-static void update_one(forge_builder *b, const struct target *target, forge_value gradient, forge_value rate,
-                       const struct update_options *options, update_fn *rule, const void *context)
+forge_value update_choose(forge_builder *b, forge_value is_finite, forge_value updated, forge_value old)
+{
+    return is_finite ? forge_select(b, is_finite, updated, old) : updated;
+}
+
+/* The numbers that all parameters of a step share. */
+struct step {
+    forge_value rate;               /* learning rate: f64, rank 0 */
+    forge_value inverse, is_finite; /* 1 / loss scale (f64), bool; both FORGE_NO_VALUE without a loss scale */
+};
+
+static void update_one(forge_builder *b, const struct target *target, forge_value gradient,
+                       const struct step *step, const struct update_options *options, update_fn *rule,
+                       const void *context)
 {
     const forge_parameter_group *group = target->group;
     struct slot slot = b->graph->slots[target->number];
@@ -54,28 +66,54 @@ static void update_one(forge_builder *b, const struct target *target, forge_valu
     struct update update = {.b = b,
                             .slot = &slot,
                             .dtype = is_narrow ? FORGE_F32 : slot.dtype,
-                            .rate = rate,
+                            .rate = step->rate,
+                            .is_finite = step->is_finite,
                             .weight_decay = group && group->has_no_decay ? 0 : options->weight_decay};
     b->scope = b->graph->nodes[b->graph->values[slot.read].node].scope;
     b->place = slot_place(b->graph, &slot);
     update.parameter = forge_cast(b, update.dtype, slot.read);
     update.gradient = forge_cast(b, update.dtype, gradient);
+    if (step->inverse)
+        update.gradient = forge_mul(b, update.gradient, forge_cast(b, update.dtype, step->inverse));
     if (group && group->rate_factor != 0)
-        update.rate = forge_mul(b, rate, forge_scalar(b, FORGE_F64, group->rate_factor));
+        update.rate = forge_mul(b, step->rate, forge_scalar(b, FORGE_F64, group->rate_factor));
     forge_write(b, target->number, forge_cast(b, slot.dtype, rule(&update, context)), true);
 }
 
-static forge_value step(forge_builder *b, const struct target *targets, size_t count, forge_value *gradients,
-                        forge_value learning_rate, const struct update_options *options, update_fn *rule,
-                        const void *context)
+/* Sets the members of *step that a loss scale needs. norm: that of the scaled gradients. Returns the norm of
+ * the gradients before scaling. */
+static forge_value unscale(forge_builder *b, const struct update_options *options, forge_value norm,
+                           struct step *step)
+{
+    forge_value one = forge_scalar(b, FORGE_F64, 1), inverse = loss_scale_inverse(b, options->loss_scale);
+    step->is_finite = forge_binary(b, FORGE_LT, norm, forge_scalar(b, FORGE_F64, INFINITY));
+    step->inverse = inverse;
+    norm = forge_mul(b, norm, inverse);
+    if (options->max_norm > 0) {
+        forge_value limit = forge_add(b, norm, forge_scalar(b, FORGE_F64, 1e-6));
+        forge_value ratio = forge_div(b, forge_scalar(b, FORGE_F64, options->max_norm), limit);
+        step->inverse = forge_mul(b, inverse, forge_binary(b, FORGE_MIN, one, ratio));
+    }
+    loss_scale_update(b, options->loss_scale, step->is_finite);
+    return norm;
+}
+
+static forge_value add_step(forge_builder *b, const struct target *targets, size_t count,
+                            forge_value *gradients, forge_value learning_rate,
+                            const struct update_options *options, update_fn *rule, const void *context,
+                            forge_value *out_is_finite)
 {
     uint32_t scope = b->scope, place = b->place;
     forge_phase phase = forge_phase_set(b, FORGE_PHASE_OPTIMISER);
-    double max_norm = options->max_norm > 0 ? options->max_norm : INFINITY;
-    forge_value norm = forge_clip_gradients(b, gradients, count, max_norm);
-    forge_value rate = forge_cast(b, FORGE_F64, forge_reshape(b, learning_rate, (forge_shape){0}));
+    bool clips = options->max_norm > 0 && !options->loss_scale;
+    struct step step = {0};
+    forge_value norm = forge_clip_gradients(b, gradients, count, clips ? options->max_norm : INFINITY);
+    if (options->loss_scale)
+        norm = unscale(b, options, norm, &step);
+    step.rate = forge_cast(b, FORGE_F64, forge_reshape(b, learning_rate, (forge_shape){0}));
     for (size_t i = 0; i < count && builder_is_ok(b); i++)
-        update_one(b, &targets[i], gradients[i], rate, options, rule, context);
+        update_one(b, &targets[i], gradients[i], &step, options, rule, context);
+    *out_is_finite = step.is_finite;
     if (builder_is_ok(b)) {
         b->scope = scope;
         b->place = place;
@@ -92,8 +130,10 @@ static bool check_options(forge_builder *b, const struct update_options *options
 }
 
 forge_value update_parameters(forge_builder *b, forge_value loss, forge_value learning_rate,
-                              const struct update_options *options, update_fn *rule, const void *context)
+                              const struct update_options *options, update_fn *rule, const void *context,
+                              forge_value *out_is_finite)
 {
+    *out_is_finite = FORGE_NO_VALUE;
     if (!check_options(b, options))
         return FORGE_NO_VALUE;
     forge_gradient *gradients = calloc(forge_parameter_count(b) + 1, sizeof *gradients);
@@ -101,8 +141,10 @@ forge_value update_parameters(forge_builder *b, forge_value loss, forge_value le
     if (!gradients) {
         builder_fail(b, JOULE_NO_MEMORY, "out of memory");
     } else {
+        if (options->loss_scale)
+            loss = forge_scale_loss(b, loss, options->loss_scale);
         size_t count = forge_parameter_gradients(b, loss, options->groups, options->group_count, gradients);
-        norm = update_given(b, gradients, count, learning_rate, options, rule, context);
+        norm = update_given(b, gradients, count, learning_rate, options, rule, context, out_is_finite);
     }
     free(gradients);
     return norm;
@@ -162,9 +204,10 @@ static bool check_gradients(forge_builder *b, const forge_gradient *gradients, s
 
 forge_value update_given(forge_builder *b, const forge_gradient *gradients, size_t count,
                          forge_value learning_rate, const struct update_options *options, update_fn *rule,
-                         const void *context)
+                         const void *context, forge_value *out_is_finite)
 {
     forge_value norm = FORGE_NO_VALUE;
+    *out_is_finite = FORGE_NO_VALUE;
     if (!check_options(b, options) || !check_gradients(b, gradients, count, options->optimiser))
         return FORGE_NO_VALUE;
     struct target *targets = calloc(count + 1, sizeof *targets);
@@ -181,7 +224,7 @@ forge_value update_given(forge_builder *b, const forge_gradient *gradients, size
         values[kept++] = gradients[i].value;
     }
     if (builder_is_ok(b))
-        norm = step(b, targets, kept, values, learning_rate, options, rule, context);
+        norm = add_step(b, targets, kept, values, learning_rate, options, rule, context, out_is_finite);
     free(targets);
     free(values);
     return builder_is_ok(b) ? norm : FORGE_NO_VALUE;

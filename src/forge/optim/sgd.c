@@ -12,11 +12,13 @@ static forge_value update_by_sgd(const struct update *u, const void *context)
     if (options->momentum != 0) {
         forge_value momentum = forge_scalar(b, u->dtype, options->momentum);
         forge_slot slot = update_slot(u, "momentum");
-        forge_value velocity = forge_add(b, forge_mul(b, forge_read(b, slot), momentum), delta);
-        forge_write(b, slot, velocity, true);
+        forge_value old = forge_read(b, slot);
+        forge_value velocity = forge_add(b, forge_mul(b, old, momentum), delta);
+        forge_write(b, slot, update_choose(b, u->is_finite, velocity, old), true);
         delta = options->nesterov ? forge_add(b, delta, forge_mul(b, velocity, momentum)) : velocity;
     }
-    return forge_sub(b, u->parameter, forge_mul(b, delta, forge_cast(b, u->dtype, u->rate)));
+    forge_value updated = forge_sub(b, u->parameter, forge_mul(b, delta, forge_cast(b, u->dtype, u->rate)));
+    return update_choose(b, u->is_finite, updated, u->parameter);
 }
 
 /* Copies and checks the options. Returns false if the builder has failed. */
@@ -33,25 +35,28 @@ static bool take_options(forge_builder *builder, const forge_sgd_options *option
 
 static struct update_options common(const forge_sgd_options *own)
 {
-    return (struct update_options){"sgd", own->weight_decay, own->max_norm, own->groups, own->group_count};
+    return (struct update_options){"sgd",       own->weight_decay, own->max_norm,
+                                   own->groups, own->group_count,  own->loss_scale};
 }
 
 forge_value forge_sgd(forge_builder *builder, forge_value loss, forge_value learning_rate,
                       const forge_sgd_options *options)
 {
     forge_sgd_options own;
+    forge_value is_finite;
     if (!take_options(builder, options, &own))
         return FORGE_NO_VALUE;
     struct update_options all = common(&own);
-    return update_parameters(builder, loss, learning_rate, &all, update_by_sgd, &own);
+    return update_parameters(builder, loss, learning_rate, &all, update_by_sgd, &own, &is_finite);
 }
 
 forge_value forge_sgd_step(forge_builder *builder, const forge_gradient *gradients, size_t count,
                            forge_value learning_rate, const forge_sgd_options *options)
 {
     forge_sgd_options own;
+    forge_value is_finite;
     if (!take_options(builder, options, &own))
         return FORGE_NO_VALUE;
     struct update_options all = common(&own);
-    return update_given(builder, gradients, count, learning_rate, &all, update_by_sgd, &own);
+    return update_given(builder, gradients, count, learning_rate, &all, update_by_sgd, &own, &is_finite);
 }

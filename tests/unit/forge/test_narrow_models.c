@@ -1,5 +1,6 @@
-/* Checks that networks in bf16 and f16 run on fast kernels, forward and backward, and that they compute what
- * the same networks compute in f32.
+/* Checks that networks in bf16 and f16, and networks in f32 whose products the compiler computes in these
+ * types, run on fast kernels, forward and backward, and that they compute what the same networks compute
+ * in f32.
  *
  * No launch may use a reference kernel, which converts and computes one element at a time, except those in
  * `allowed`. */
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <forge/compiler.h>
 #include <forge/nn.h>
 #include <forge/optim.h>
 #include "forge/core/dtype.h"
@@ -150,11 +152,13 @@ static forge_builder *network_for(const struct network *network, forge_dtype dty
     return b;
 }
 
-static void check_launches_of(const struct network *network, forge_dtype dtype, enum purpose purpose)
+static void check_launches_of(const struct network *network, forge_dtype dtype, forge_precision precision,
+                              enum purpose purpose)
 {
     struct workbench bench = {0};
     joule_error error = {0};
     assert_int_equal(workbench_begin(&bench, 1, NULL), JOULE_OK);
+    bench.precision = precision;
     if (workbench_try_load(&bench, network_for(network, dtype, purpose), &error) != JOULE_OK)
         fail_msg("%s: %s", network->name, error.message);
     count_slow(network->name, dtype, bench.program);
@@ -166,8 +170,10 @@ static void test_every_launch_of_a_network_has_a_fast_kernel(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
         for (enum purpose purpose = 0; purpose < PURPOSES; purpose++) {
-            check_launches_of(&networks[i], FORGE_BF16, purpose);
-            check_launches_of(&networks[i], FORGE_F16, purpose);
+            check_launches_of(&networks[i], FORGE_BF16, FORGE_PRECISION_F32, purpose);
+            check_launches_of(&networks[i], FORGE_F16, FORGE_PRECISION_F32, purpose);
+            check_launches_of(&networks[i], FORGE_F32, FORGE_PRECISION_BF16, purpose);
+            check_launches_of(&networks[i], FORGE_F32, FORGE_PRECISION_F16, purpose);
         }
     assert_int_equal(slow_launches, 0);
 }
@@ -198,11 +204,13 @@ static void set_inputs(struct workbench *bench, const struct network *network, f
 }
 
 /* Returns the loss after `steps` steps of SGD. */
-static double loss_after(const struct network *network, forge_dtype dtype, int steps)
+static double loss_after(const struct network *network, forge_dtype dtype, forge_precision precision,
+                         int steps)
 {
     struct workbench bench = {0};
     double loss;
     assert_int_equal(workbench_begin(&bench, 7, NULL), JOULE_OK);
+    bench.precision = precision;
     workbench_load(&bench, network_for(network, dtype, SGD));
     set_inputs(&bench, network, dtype);
     for (int i = 0; i <= steps; i++)
@@ -220,9 +228,9 @@ static void test_losses_are_those_of_f32(void **state)
         if (networks[i].is_random)
             continue;
         for (int steps = 0; steps < 4; steps += 3) {
-            double wide = loss_after(&networks[i], FORGE_F32, steps);
-            double bf16 = loss_after(&networks[i], FORGE_BF16, steps);
-            double f16 = loss_after(&networks[i], FORGE_F16, steps);
+            double wide = loss_after(&networks[i], FORGE_F32, FORGE_PRECISION_F32, steps);
+            double bf16 = loss_after(&networks[i], FORGE_BF16, FORGE_PRECISION_F32, steps);
+            double f16 = loss_after(&networks[i], FORGE_F16, FORGE_PRECISION_F32, steps);
             if (!(fabs(bf16 - wide) <= 0.05 * (wide + 0.2)) || !(fabs(f16 - wide) <= 0.02 * (wide + 0.2)))
                 fail_msg("%s, after %d steps: losses %g in f32, %g in bf16, %g in f16", networks[i].name,
                          steps, wide, bf16, f16);
@@ -230,11 +238,66 @@ static void test_losses_are_those_of_f32(void **state)
     }
 }
 
+/* --- mixed precision ------------------------------------------------------------------------------------ */
+
+/* The same dropout is drawn in each precision, so all networks can be compared. Parameters are f32, so the
+ * bounds are closer than for networks in bf16 and f16. */
+static void test_losses_in_mixed_precision_are_those_of_f32(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
+        for (int steps = 0; steps < 4; steps += 3) {
+            double wide = loss_after(&networks[i], FORGE_F32, FORGE_PRECISION_F32, steps);
+            double bf16 = loss_after(&networks[i], FORGE_F32, FORGE_PRECISION_BF16, steps);
+            double f16 = loss_after(&networks[i], FORGE_F32, FORGE_PRECISION_F16, steps);
+            if (!(fabs(bf16 - wide) <= 0.03 * (wide + 0.2)) || !(fabs(f16 - wide) <= 0.02 * (wide + 0.2)))
+                fail_msg("%s, after %d steps: losses %g in f32, %g in bf16, %g in f16", networks[i].name,
+                         steps, wide, bf16, f16);
+        }
+}
+
+/* Stores the probabilities of the classes in out: [MAX_OUTPUTS]. Returns their number. */
+enum { MAX_OUTPUTS = 2 * 24 * 65 };
+static size_t outputs_of(const struct network *network, forge_precision precision, float *out)
+{
+    struct workbench bench = {0};
+    assert_int_equal(workbench_begin(&bench, 7, NULL), JOULE_OK);
+    bench.precision = precision;
+    workbench_load(&bench, network_for(network, FORGE_F32, FORWARD));
+    set_inputs(&bench, network, FORGE_F32);
+    workbench_run(&bench);
+    forge_tensor tensor = workbench_output(&bench, "softmax");
+    size_t count = forge_tensor_elements(&tensor);
+    assert_true(count <= MAX_OUTPUTS);
+    memcpy(out, forge_tensor_data(&tensor), count * sizeof *out);
+    workbench_end(&bench);
+    return count;
+}
+
+static void test_outputs_in_mixed_precision_are_those_of_f32(void **state)
+{
+    static const double bounds[] = {0, 0.01, 0.002};
+    static float wide[MAX_OUTPUTS], narrow[MAX_OUTPUTS];
+    (void)state;
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
+        for (int precision = FORGE_PRECISION_BF16; precision <= FORGE_PRECISION_F16; precision++) {
+            double most = 0;
+            size_t count = outputs_of(&networks[i], FORGE_PRECISION_F32, wide);
+            assert_int_equal(outputs_of(&networks[i], (forge_precision)precision, narrow), count);
+            for (size_t k = 0; k < count; k++)
+                most = fmax(most, fabs((double)narrow[k] - (double)wide[k]));
+            if (!(most <= bounds[precision]))
+                fail_msg("%s, precision %d: a probability differs by %g", networks[i].name, precision, most);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_launch_of_a_network_has_a_fast_kernel),
         cmocka_unit_test(test_losses_are_those_of_f32),
+        cmocka_unit_test(test_losses_in_mixed_precision_are_those_of_f32),
+        cmocka_unit_test(test_outputs_in_mixed_precision_are_those_of_f32),
     };
     return cmocka_run_group_tests_name("narrow_models", tests, NULL, NULL);
 }

@@ -20,13 +20,13 @@ struct batch_norm batch_norm_of(const struct launch *launch)
                                .bias = &in[2]};
 }
 
-/* Returns true if each view is packed and has this type and the shape [channels]. x: the shape [examples,
- * channels, ...]. */
+/* Returns true if each view is packed, is f32 or has this type, and has the shape [channels]. x: the shape
+ * [examples, channels, ...]. */
 static bool are_by_channel(const struct view *views, size_t count, forge_dtype dtype, const forge_shape *x)
 {
     forge_shape channels = forge_shape_of(x->dims[1]);
     for (size_t i = 0; i < count; i++)
-        if (!view_has(&views[i], dtype, &channels))
+        if (!view_has_float(&views[i], dtype, &channels))
             return false;
     return true;
 }
@@ -93,7 +93,7 @@ static bool takes_gradient(const struct launch *launch, forge_dtype dtype)
     const struct composite_attributes *a = launch->attributes;
     return launch->input_count == 4 && a->given == 1 && a->wanted && a->wanted >> 3 == 0 &&
            takes_own(launch, dtype) && view_has(&launch->inputs[3], dtype, &launch->inputs[0].shape) &&
-           outputs_are_wanted(launch, dtype, 3);
+           outputs_are_wanted(launch, 3);
 }
 
 bool batch_norm_takes_gradient(const struct launch *launch)

@@ -14,6 +14,7 @@
 #include "forge/backends/cpu/c_compiler.h"
 #include "forge/backends/cpu/code_cache.h"
 #include "forge/backends/cpu/fused.h"
+#include "forge/backends/cpu/packed.h"
 #include "forge/emit/dialect.h"
 
 enum { NAME_BYTES = 40, OPTION_BYTES = 500 };
@@ -84,7 +85,7 @@ void compiled_query(struct compiled *compiled, forge_compiled_facts *out_facts)
 
 /* --- sources -------------------------------------------------------------------------------------------- */
 
-/* Renders the elementwise steps of a launch. The caller frees *out_source. Returns JOULE_ABSENT, without a
+/* Renders the elementwise steps of a launch, except after a product in bf16 or f16, which is never stored. The caller frees *out_source. Returns JOULE_ABSENT, without a
  * message, if it has none. */
 static joule_status render(const struct compiled *compiled, const struct launch *launch, char **out_source,
                            joule_error *error)
@@ -99,7 +100,8 @@ static joule_status render(const struct compiled *compiled, const struct launch 
         group.fused = &plan.fused;
         group.dtypes = plan.dtypes;
         group.input_count = launch->input_count;
-    } else if (fused_divide(launch, &product) && product.plan.fused.count > 0) {
+    } else if (fused_divide(launch, &product) && product.plan.fused.count > 0 &&
+               !dtype_is_narrow(product.product_output.dtype)) {
         group.fused = &product.plan.fused;
         group.dtypes = product.plan.dtypes;
         group.input_count = product.rest.input_count;

@@ -330,6 +330,7 @@ static size_t run_phase(const struct part *part, const struct conv_phase *phase,
     const struct view *out = &part->launch->outputs[0];
     const struct gemm_elements *elements = part->code->elements;
     size_t bytes = elements->bytes, step = elements->depth_step ? elements->depth_step : 1;
+    size_t c_bytes = gemm_c_bytes(part->finish, elements->narrow, bytes);
     size_t places = places_of(c), rows = (size_t)c->out_channels;
     bool is_wide = !c->is_transposed && c->axes[X].taps > c->out[X];
     struct conv_images images = images_of(part->launch, phase, (int64_t)part->group, (int64_t)bytes);
@@ -343,7 +344,7 @@ static size_t run_phase(const struct part *part, const struct conv_phase *phase,
                         .b = {.data = &images,
                               .pack = is_wide ? part->code->wide_places : part->code->places,
                               .depth = phase->depth},
-                        .c = (char *)out->data + part->group * rows * (size_t)phase->next_channel * bytes,
+                        .c = (char *)out->data + part->group * rows * (size_t)phase->next_channel * c_bytes,
                         .next_row = phase->next_channel,
                         .run = places,
                         .next_run = phase->next_channel * c->channels,

@@ -5,6 +5,12 @@
 #include "forge/backends/cpu/conv.h"
 #include "forge/backends/cpu/elementwise.h"
 #include "forge/backends/cpu/matmul.h"
+#include "forge/backends/cpu/packed.h"
+
+forge_dtype fused_stored(forge_dtype dtype)
+{
+    return dtype_is_narrow(dtype) ? FORGE_F32 : dtype;
+}
 
 /* Describes a step as a launch of its operation, for the checks of elementwise.h and the number of pieces. */
 struct step_launch {
@@ -16,9 +22,9 @@ struct step_launch {
 static void describe(const struct fused_step *step, const forge_dtype *dtypes, forge_dtype dtype,
                      struct step_launch *out)
 {
-    *out = (struct step_launch){.attributes = {step->kind}, .output = {.dtype = dtype}};
+    *out = (struct step_launch){.attributes = {step->kind}, .output = {.dtype = fused_stored(dtype)}};
     for (int i = 0; i < step->operand_count; i++)
-        out->inputs[i].dtype = dtypes[step->operands[i]];
+        out->inputs[i].dtype = fused_stored(dtypes[step->operands[i]]);
     out->launch = (struct launch){.op = (enum op)step->op,
                                   .attributes = &out->attributes,
                                   .inputs = out->inputs,
@@ -35,13 +41,14 @@ static bool takes_step(const struct fused_step *step, const forge_dtype *dtypes,
     case OP_UNARY:
         return elementwise_takes_unary(&s.launch) || elementwise_takes_unary_f64(&s.launch);
     case OP_BINARY:
-        return s.inputs[0].dtype == s.inputs[1].dtype &&
+        return dtypes[step->operands[0]] == dtypes[step->operands[1]] &&
                (elementwise_takes_binary(&s.launch) || elementwise_takes_binary_f64(&s.launch));
     case OP_SELECT:
-        return s.inputs[0].dtype == FORGE_BOOL && s.inputs[1].dtype == s.inputs[2].dtype &&
+        return s.inputs[0].dtype == FORGE_BOOL && dtypes[step->operands[1]] == dtypes[step->operands[2]] &&
                (elementwise_takes_select(&s.launch) || elementwise_takes_select_f64(&s.launch));
     default:
-        return elementwise_takes_cast(&s.launch) || elementwise_takes_cast_f64(&s.launch);
+        return (s.inputs[0].dtype == FORGE_F32 && s.output.dtype == FORGE_F32) ||
+               elementwise_takes_cast(&s.launch) || elementwise_takes_cast_f64(&s.launch);
     }
 }
 
@@ -160,7 +167,7 @@ static uint8_t operand_in_rest(const struct launch *launch, struct fused_product
 static bool divide_steps(const struct launch *launch, const struct fused *whole, struct fused_product *p)
 {
     uint8_t inputs[FUSED_MAX_INPUTS] = {0};
-    p->rest_inputs[0] = launch->outputs[0];
+    p->rest_inputs[0] = p->product_output;
     p->rest = (struct launch){.op = OP_COMPOSITE,
                               .inputs = p->rest_inputs,
                               .input_count = 1,
@@ -189,6 +196,8 @@ bool fused_divide(const struct launch *launch, struct fused_product *out)
     bool is_matmul = whole.steps[0].op == OP_MATMUL;
     for (int i = 0; i < 2; i++)
         out->product_inputs[i] = launch->inputs[whole.steps[0].operands[i]];
+    out->product_output = launch->outputs[0];
+    out->product_output.dtype = out->product_inputs[0].dtype;
     out->matmul = (struct matmul_attributes){whole.steps[0].kind, FORGE_F32};
     out->conv = whole.conv;
     out->conv.accumulate = FORGE_F32;
@@ -196,21 +205,38 @@ bool fused_divide(const struct launch *launch, struct fused_product *out)
                                    .attributes = is_matmul ? (const void *)&out->matmul : &out->conv,
                                    .inputs = out->product_inputs,
                                    .input_count = 2,
-                                   .outputs = launch->outputs,
+                                   .outputs = &out->product_output,
                                    .output_count = 1};
     return divide_steps(launch, &whole, out);
 }
 
-/* Returns true if there are kernels for the product `op` of f32 and for all steps. */
+static bool takes_alone(const struct launch *product)
+{
+    bool is_matmul = product->op == OP_MATMUL;
+    switch (product->inputs[0].dtype) {
+    case FORGE_F32:
+        return (is_matmul ? matmul_takes_f32 : conv_takes_f32)(product);
+    case FORGE_BF16:
+        return (is_matmul ? matmul_takes_bf16 : conv_takes_bf16)(product);
+    case FORGE_F16:
+        return (is_matmul ? matmul_takes_f16 : conv_takes_f16)(product);
+    default:
+        return false;
+    }
+}
+
+/* Returns true if there are kernels for the product `op` and for all steps. A product of f32 is computed in
+ * the memory of the result, so both have one type. */
 static bool takes_product(const struct launch *launch, enum op op)
 {
     struct fused_product p;
-    if (!fused_divide(launch, &p) || p.product.op != op)
+    if (!fused_divide(launch, &p) || p.product.op != op || p.product_inputs[0].shape.rank < 2 ||
+        p.product_inputs[1].shape.rank < 2)
         return false;
-    for (int i = 0; i < 2; i++)
-        if (p.product_inputs[i].dtype != FORGE_F32 || p.product_inputs[i].shape.rank < 2)
-            return false;
-    return (op == OP_MATMUL ? matmul_takes_f32 : conv_takes_f32)(&p.product);
+    bool is_same = launch->outputs[0].dtype == p.product_output.dtype;
+    bool may_differ = p.plan.fused.count > 0 && dtype_is_narrow(p.product_output.dtype) &&
+                      fused_stored(launch->outputs[0].dtype) == FORGE_F32;
+    return (is_same || may_differ) && takes_alone(&p.product);
 }
 
 bool fused_takes_matmul(const struct launch *launch)

@@ -207,7 +207,7 @@ static void finish_block(struct panel *panel, void *scratch)
         for (size_t column = 0, some, left; column < panel->columns; column += some) {
             char *c = place(panel, column, &left);
             some = min(left, panel->columns - column);
-            finish->fn(finish->context, c, some, (char *)scratch + GEMM_SCRATCH_BYTES);
+            finish->fn(finish->context, NULL, c, some, (char *)scratch + GEMM_SCRATCH_BYTES);
         }
 }
 
@@ -240,10 +240,10 @@ static void run_wide(const struct gemm_code *code, const struct gemm *gemm, void
 
 /* --- narrow results ------------------------------------------------------------------------------------- */
 
-/* Rounds `columns` sums of one row, from column `column` of the product on, and stores them in c. row: the
- * address of the row in c. offsets: of the columns, if gemm->find_columns is set. */
-static void store_narrow(const struct gemm *gemm, const float *sums, size_t column, size_t columns, char *row,
-                         const int64_t *offsets)
+/* Rounds `columns` sums of one row, from column `column` of the product on, and stores them in c, or calls
+ * gemm->finish. row: the address of the row in c. offsets: of the columns, if gemm->find_columns is set. */
+static void store_narrow(const struct gemm *gemm, float *sums, size_t column, size_t columns, char *row,
+                         const int64_t *offsets, void *scratch)
 {
     char narrow[GEMM_NARROW_BYTES * MAX_COLUMNS];
     if (gemm->find_columns) {
@@ -256,7 +256,11 @@ static void store_narrow(const struct gemm *gemm, const float *sums, size_t colu
         size_t at = column + j, run = gemm->run ? at / gemm->run : 0, in_run = at - run * gemm->run;
         int64_t offset = (int64_t)run * gemm->next_run + (int64_t)in_run;
         some = gemm->run ? min(gemm->run - in_run, columns - j) : columns - j;
-        gemm->narrow(sums + j, some, row + offset * GEMM_NARROW_BYTES);
+        if (gemm->finish)
+            gemm->finish->fn(gemm->finish->context, sums + j, row + offset * (int64_t)gemm->finish->c_bytes,
+                             some, (char *)scratch + GEMM_SCRATCH_BYTES);
+        else
+            gemm->narrow(sums + j, some, row + offset * GEMM_NARROW_BYTES);
     }
 }
 
@@ -268,6 +272,7 @@ static void run_narrow_block(const struct gemm_code *code, const struct gemm *ge
     float *sums = (float *)(void *)((char *)scratch + A_BYTES + B_BYTES + TILE_BYTES);
     struct gemm block = *gemm;
     block.narrow = NULL;
+    block.finish = NULL;
     block.find_columns = NULL;
     block.run = 0;
     block.rows = rows;
@@ -280,9 +285,10 @@ static void run_narrow_block(const struct gemm_code *code, const struct gemm *ge
     run_wide(code, &block, scratch);
     if (gemm->find_columns)
         gemm->find_columns(&gemm->b, block.b.first_line, columns, offsets);
+    int64_t row_bytes = gemm->next_row * (int64_t)gemm_c_bytes(gemm->finish, gemm->narrow, 0);
     for (size_t i = 0; i < rows; i++)
         store_narrow(gemm, sums + i * columns, block.b.first_line, columns,
-                     (char *)gemm->c + (int64_t)(row + i) * gemm->next_row * GEMM_NARROW_BYTES, offsets);
+                     (char *)gemm->c + (int64_t)(row + i) * row_bytes, offsets, scratch);
 }
 
 /* Computes a product with narrow results, block by block. The sums of a block fit into SUMS_BYTES. */
@@ -351,7 +357,7 @@ static struct gemm piece_of(const struct gemm *gemm, const struct gemm_cut *cut,
     part.b.first_line += column;
     /* `place` adds the offset of the column, so part.c is the address of column 0. */
     part.c = (char *)gemm->c +
-             (int64_t)row * gemm->next_row * (int64_t)(gemm->narrow ? GEMM_NARROW_BYTES : element_bytes);
+             (int64_t)row * gemm->next_row * (int64_t)gemm_c_bytes(gemm->finish, gemm->narrow, element_bytes);
     return part;
 }
 

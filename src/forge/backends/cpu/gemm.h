@@ -72,10 +72,12 @@ struct gemm_code {
 
 /* A function for parts of c whose sums are complete, called while they are in the cache. */
 struct gemm_finish {
-    /* Receives `count` contiguous elements of c. scratch: the thread's scratch memory after the first
-     * GEMM_SCRATCH_BYTES. */
-    void (*fn)(const void *context, void *c, size_t count, void *scratch);
+    /* Receives `count` contiguous elements of c. sums: NULL if c contains the sums. If the product is narrow:
+     * the sums in f32, not rounded; the function may change them, and must write all elements of c. scratch:
+     * the thread's scratch memory after the first GEMM_SCRATCH_BYTES. */
+    void (*fn)(const void *context, float *sums, void *c, size_t count, void *scratch);
     const void *context;
+    size_t c_bytes; /* size of an element of c; of a product that is not narrow: of its sums */
 };
 
 /* One product: c = a x b, or c += a x b if `adds`. */
@@ -90,9 +92,9 @@ struct gemm {
     /* If not NULL, used instead of `run` and next_run: computes the offsets of columns `column` to column +
      * count - 1 from the start of a row of c, in elements. */
     void (*find_columns)(const struct gemm_side *b, size_t column, size_t count, int64_t *out_offsets);
-    const struct gemm_finish *finish; /* NULL: nothing; must be NULL if find_columns or narrow is set */
+    const struct gemm_finish *finish; /* NULL: nothing; must be NULL if find_columns is set */
     /* If not NULL, the elements of c have GEMM_NARROW_BYTES each. Their sums are computed in scratch memory,
-     * and rounded once, when they are complete; `adds` must be false. */
+     * and rounded once, when they are complete, or given to `finish`; `adds` must be false. */
     gemm_narrow_fn *narrow;
     size_t first_column; /* number of the column at address c; 0 for callers of gemm_run */
 };
@@ -107,6 +109,13 @@ struct gemm_elements {
     gemm_narrow_fn *narrow; /* of c; NULL: elements of c have the type of sums */
     size_t depth_step;      /* number of k that the code multiplies as one; 0: 1 */
 };
+
+/* Returns the size of an element of c. element_bytes: that of a sum. */
+static inline size_t gemm_c_bytes(const struct gemm_finish *finish, gemm_narrow_fn *narrow,
+                                  size_t element_bytes)
+{
+    return finish ? finish->c_bytes : narrow ? (size_t)GEMM_NARROW_BYTES : element_bytes;
+}
 
 /* Returns the number of k in a block. The last block may be smaller. */
 size_t gemm_depth_block(size_t depth);

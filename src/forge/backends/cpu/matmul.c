@@ -107,7 +107,8 @@ static struct gemm product(const struct gemm_elements *elements, const struct pr
     size_t bytes = elements->bytes, step = elements->depth_step ? elements->depth_step : 1;
     gemm.a.data = (const char *)gemm.a.data + walk_offset(&products->a, i) * (int64_t)bytes;
     gemm.b.data = (const char *)gemm.b.data + walk_offset(&products->b, i) * (int64_t)bytes;
-    gemm.c = (char *)gemm.c + i * gemm.rows * gemm.columns * bytes;
+    gemm.c =
+        (char *)gemm.c + i * gemm.rows * gemm.columns * gemm_c_bytes(gemm.finish, elements->narrow, bytes);
     gemm.a.pack = gemm.b.pack = elements->pack;
     gemm.a.depth = gemm.b.depth = gemm.depth;
     gemm.depth = (gemm.depth + step - 1) / step;

@@ -54,8 +54,8 @@ struct norm_gradient norm_gradient_of(const struct launch *launch)
     return n;
 }
 
-/* Returns true if the first `own` inputs are x: [..., row], weight: [row] and, for layer_norm, an optional
- * bias: [row]. */
+/* Returns true if the first `own` inputs are x: [..., row] of this type, weight: [row] and, for
+ * layer_norm, an optional bias: [row]. */
 static bool takes_own(const struct launch *launch, forge_dtype dtype, size_t own)
 {
     const forge_shape *shape = &launch->inputs[0].shape;
@@ -65,7 +65,7 @@ static bool takes_own(const struct launch *launch, forge_dtype dtype, size_t own
     forge_shape row = shape_from(shape, shape->rank - dims);
     bool are_valid = view_has(&launch->inputs[0], dtype, shape) && forge_shape_elements(&row) > 0;
     for (size_t i = 1; i < own; i++)
-        are_valid = are_valid && view_has(&launch->inputs[i], dtype, &row);
+        are_valid = are_valid && view_has_float(&launch->inputs[i], dtype, &row);
     return are_valid;
 }
 
@@ -99,7 +99,7 @@ static bool takes_gradient(const struct launch *launch, forge_dtype dtype)
     if (launch->input_count < 3 || attributes_of(launch)->given != 1 || !wanted || wanted >> own ||
         !takes_own(launch, dtype, own) || !view_has(&launch->inputs[own], dtype, &launch->inputs[0].shape))
         return false;
-    return outputs_are_wanted(launch, dtype, own);
+    return outputs_are_wanted(launch, own);
 }
 
 bool norm_takes_gradient(const struct launch *launch)

@@ -35,16 +35,23 @@ static inline forge_shape shape_from(const forge_shape *shape, uint32_t first)
     return part;
 }
 
-/* Returns true if the outputs are the requested gradients of the first `own` inputs: of this type, packed,
- * and with the shapes of these inputs. */
-static inline bool outputs_are_wanted(const struct launch *launch, forge_dtype dtype, size_t own)
+/* Returns true if the view is f32 or has this narrower type, has this shape, and is packed. Norms of bf16 or
+ * f16 take their parameters in either type. */
+static inline bool view_has_float(const struct view *view, forge_dtype dtype, const forge_shape *shape)
+{
+    return view_has(view, dtype, shape) || view_is(view, shape);
+}
+
+/* Returns true if the outputs are the requested gradients of the first `own` inputs: packed, and with the
+ * types and shapes of these inputs. */
+static inline bool outputs_are_wanted(const struct launch *launch, size_t own)
 {
     const struct composite_attributes *attributes = launch->attributes;
     size_t count = 0;
     for (size_t i = 0; i < own; i++)
         if (attributes->wanted >> i & 1) {
             if (count == launch->output_count ||
-                !view_has(&launch->outputs[count], dtype, &launch->inputs[i].shape))
+                !view_has(&launch->outputs[count], launch->inputs[i].dtype, &launch->inputs[i].shape))
                 return false;
             count++;
         }
