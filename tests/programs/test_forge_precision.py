@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks `forge train --precision`: trainings in bf16 and f16 reach the results of f32, and reports contain the
-loss scale. With JOULE_TEST_FULL=1, the MNIST CNN and a GPT on tinyshakespeare are trained (about 8 minutes)."""
+loss scale. With JOULE_TEST_FULL=1, the MNIST CNN and a GPT on tinyshakespeare are trained (about 10 minutes)."""
 import json
 import os
 import statistics
@@ -83,7 +83,8 @@ class Precision(unittest.TestCase):
             self.assertIn("--precision must be f32, bf16 or f16, not 'f8'", done.stderr)
 
     def test_the_mnist_cnn_reaches_the_accuracy_of_f32(self):
-        """The seeds change the accuracy by more than the precision does, so means over seeds are compared."""
+        """The seeds change the accuracy by more than the precision does, so means over seeds are compared. A higher
+        accuracy than in f32 is no error."""
         data = os.path.join(DATA, "mnist")
         if not IS_FULL or not os.path.isdir(data):
             self.skipTest("needs JOULE_TEST_FULL=1 and MNIST")
@@ -93,7 +94,7 @@ class Precision(unittest.TestCase):
             means[precision] = statistics.mean(scores)
             print(f"MNIST CNN in {precision}: {', '.join(f'{100 * x:.2f}' for x in scores)} %", file=sys.stderr)
         for precision in ("bf16", "f16"):
-            self.assertLessEqual(abs(means[precision] - means["f32"]), 0.001, means)
+            self.assertGreaterEqual(means[precision], means["f32"] - 0.001, means)
 
     def test_the_gpt_reaches_the_loss_of_f32(self):
         data = os.path.join(DATA, "tinyshakespeare", "input.txt")
@@ -101,7 +102,7 @@ class Precision(unittest.TestCase):
             self.skipTest("needs JOULE_TEST_FULL=1 and tinyshakespeare")
         losses = {}
         for precision in ("f32", "bf16", "f16"):
-            losses[precision] = score(report("-d", data, "-m", "gpt", "-e", "2", "--sample", "0", "--precision", precision), "validation_loss")
+            losses[precision] = score(report("-d", data, "-m", "gpt", "-e", "1", "--sample", "0", "--precision", precision), "validation_loss")
             print(f"GPT in {precision}: {losses[precision]:.4f} nats", file=sys.stderr)
         for precision in ("bf16", "f16"):
             self.assertLessEqual(abs(losses[precision] - losses["f32"]), 0.02, losses)
