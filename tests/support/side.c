@@ -49,8 +49,8 @@ static bool are_nan(const forge_tensor *a, const forge_tensor *b, size_t i)
 {
     double x = 0, y = 0;
     size_t bytes = forge_dtype_block_bytes(a->dtype);
-    forge_convert(FORGE_F64, &x, a->dtype, (const char *)forge_tensor_data(a) + i * bytes, 1);
-    forge_convert(FORGE_F64, &y, b->dtype, (const char *)forge_tensor_data(b) + i * bytes, 1);
+    forge_convert(a->dtype, (const char *)forge_tensor_data(a) + i * bytes, FORGE_F64, &x, 1);
+    forge_convert(b->dtype, (const char *)forge_tensor_data(b) + i * bytes, FORGE_F64, &y, 1);
     return isnan(x) && isnan(y);
 }
 

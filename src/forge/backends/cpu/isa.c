@@ -14,13 +14,20 @@
 #include "base/string.h"
 #include "forge/backends/cpu/isa/tables.h"
 
+/* If the compiler's target has fused multiply-adds, the kernels use them. */
+#if defined(__x86_64__) && defined(__FMA__)
+#define PLAIN_OPTIONS " -mfma"
+#else
+#define PLAIN_OPTIONS ""
+#endif
+
 static const struct {
     const char *name;
     const struct cpu_kernel *kernels;
     uint32_t vector_bytes;
     const char *options; /* like those in src/CMakeLists.txt */
 } rows[ISA_COUNT] = {
-    [ISA_PLAIN] = {"plain", plain_kernels, 16, ""},
+    [ISA_PLAIN] = {"plain", plain_kernels, 16, PLAIN_OPTIONS},
 #if defined(__x86_64__)
     [ISA_AVX2] = {"avx2", avx2_kernels, 32, " -mavx2 -mfma -mf16c"},
     [ISA_AVX512] = {"avx512", avx512_kernels, 64,
