@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "forge/compiler/pass.h"
+#include "forge/hal/backend.h"
 #include "forge/ir/infer.h"
 
 /* Returns the number of outputs of a group's composite. */
@@ -157,6 +158,8 @@ joule_status pass_fuse(const forge_graph *graph, forge_device *device, void *con
         *out_graph = graph_retain(graph);
     } else if (f.groups && f.group_of && f.groups_at && f.readers && f.first_reader && f.body_values &&
                f.numbers) {
+        if (device->ops->rates(device, &f.rates, NULL) != JOULE_OK)
+            f.rates = (struct device_rates){0}; /* then all decisions are neutral */
         fuse_choose_groups(&f);
         status = pass_each_node(graph, fuse_node, &f, out_graph, out_error);
     } else {

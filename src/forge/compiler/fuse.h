@@ -5,6 +5,7 @@
 #define FORGE_COMPILER_FUSE_H
 
 #include <forge/compiler.h>
+#include "forge/hal/rates.h"
 #include "forge/ir/fused.h"
 
 #define FUSE_NONE UINT32_MAX
@@ -25,6 +26,7 @@ struct group {
 struct fusion {
     const forge_graph *graph;
     forge_device *device;
+    struct device_rates rates;
     struct group *groups; /* by node */
     uint32_t *group_of;   /* by node: the last node of its group; FUSE_NONE: the node is in no group */
     uint32_t *groups_at;  /* by node: the first group that follows it; FUSE_NONE: there is none */
@@ -42,6 +44,12 @@ static inline bool fuse_is_row(const struct node *node)
     return fused_is_row((enum op)node->op);
 }
 
+/* Returns how often a row operation reads its operands. */
+uint32_t fuse_reads(const struct node *row);
+/* Returns the modelled joules that are saved if `value` is not stored: an operand of a row operation
+ * (is_before), or its result. */
+double fuse_saved_joules(const struct fusion *fusion, const struct node *row, forge_value value,
+                         bool is_before);
 /* Fills in groups, group_of and groups_at. */
 void fuse_choose_groups(struct fusion *fusion);
 

@@ -2,7 +2,8 @@
  *
  * A node joins the group of its readers if they all belong to one group: then no value of the group but the
  * last is needed outside. Joining never moves more bytes, because the node's result is neither written nor
- * read any more, and its inputs are read once either way. A group contains at most one product or row
+ * read any more, and its inputs are read once either way; but a node joins a row operation only if this saves
+ * joules (fuse_cost.c). A group contains at most one product or row
  * operation. Nodes before a product do not join it, because it reads its operands several times. Nodes before
  * a row operation do, but nodes after a reduction do not, because its result is small. The nodes of a group
  * have one shape, place and phase; the operand of a reduction may have another shape than its result. A
@@ -161,6 +162,8 @@ static bool can_join_rows(const struct fusion *f, const struct node *node, uint3
         return false;
     if (library_is_gradient(a) && !(a->wanted & 1)) /* the first output is no array of rows */
         return false;
+    if (fuse_saved_joules(f, node, node->output, false) < 0)
+        return false;
     if (node->output_count == 1)
         return true;
     *out_at = earliest(f, group, node);
@@ -168,6 +171,20 @@ static bool can_join_rows(const struct fusion *f, const struct node *node, uint3
         if (f->first_reader[node->output + k] <= *out_at || reads(&f->groups[group], node->output + k))
             return false;
     return !is_written(f, group);
+}
+
+/* Returns true if a node saves joules when it joins a group before its row operation. A product computes the
+ * nodes after it once, which is better than several times. */
+static bool pays_before(const struct fusion *f, const struct node *node, uint32_t group)
+{
+    uint32_t product = f->groups[group].product;
+    if (product == FUSE_NONE || (uint32_t)(node - f->graph->nodes) > product)
+        return true;
+    const struct node *row = &f->graph->nodes[product];
+    for (size_t i = 0; i < node->input_count && fuse_reads(row) > 1; i++)
+        if (node_is_product(graph_producer(f->graph, node_input(f->graph, node, i))))
+            return false;
+    return fuse_saved_joules(f, row, node->output, true) >= 0;
 }
 
 /* Returns true if the node can join the group. A product is computed in the memory of the result. So both
@@ -178,7 +195,7 @@ static bool can_join(const struct fusion *f, const struct node *node, uint32_t g
     const struct node *last = &f->graph->nodes[group];
     bool has_room = f->groups[group].product == FUSE_NONE &&
                     f->graph->values[node->output].dtype == f->graph->values[last->output].dtype;
-    return are_alike(f, node, group) && may_wait(f, node, group) &&
+    return are_alike(f, node, group) && may_wait(f, node, group) && pays_before(f, node, group) &&
            (!node_is_product(node) || (has_room && !is_written(f, group)));
 }
 

@@ -11,6 +11,7 @@
 #include <forge/compiler.h>
 #include <forge/nn.h>
 #include "forge/compiler/pass.h"
+#include "forge/hal/backend.h"
 #include "forge/ir/fused.h"
 #include "forge/ir/library.h"
 #include "forge/runtime/items.h"
@@ -28,11 +29,30 @@ static forge_value rows_input(forge_builder *b, const char *name)
     return forge_input(b, name, FORGE_F32, forge_shape_of(ROWS, COUNT));
 }
 
-/* Returns the graph after the pass, and frees `graph`. */
+/* The price of a byte, in joules; time costs nothing if it is 0. */
+static double byte_joules = 1e-9, watts;
+
+static joule_status fake_rates(forge_device *device, struct device_rates *out_rates, joule_error *out_error)
+{
+    (void)device, (void)out_error;
+    *out_rates = (struct device_rates){.cores = 1, .llc_bytes = 1e9, .static_watts = watts};
+    for (int level = 0; level < RATE_LEVELS; level++) {
+        out_rates->core_bytes_per_s[level] = 1e9;
+        out_rates->byte_joules[level] = byte_joules;
+    }
+    return JOULE_OK;
+}
+
+/* Returns the graph after the pass on a device with fake prices, and frees `graph`. */
 static forge_graph *fuse(const struct workbench *bench, forge_graph *graph)
 {
     forge_graph *made = NULL;
+    const struct device_ops *own = bench->device->ops;
+    struct device_ops ops = *own;
+    ops.rates = fake_rates;
+    bench->device->ops = &ops;
     assert_ok(pass_fuse(graph, bench->device, NULL, &made, &error), &error);
+    bench->device->ops = own;
     assert_ok(graph_verify(made, &error), &error);
     forge_graph_free(graph);
     return made;
@@ -216,6 +236,21 @@ static void test_a_reader_of_the_mean_does_not_join(void **state)
     assert_stays(state, b);
 }
 
+/* Calls of the steps for each run cost time, and so joules. */
+static void test_a_batch_norm_is_joined_only_if_this_saves_joules(void **state)
+{
+    for (int is_cheap = 0; is_cheap < 2; is_cheap++) {
+        forge_builder *b = forge_builder_new();
+        forge_value y = forge_batch_norm(b, "norm", image_input(b, "x"), 0.1, 1e-5, true);
+        forge_output(b, "y", forge_relu(b, y));
+        watts = is_cheap ? 0.001 : 1000;
+        forge_graph *made = fuse(*state, graph_of(b));
+        watts = 0;
+        assert_true(!composite(made, "fused_rows") == !is_cheap);
+        forge_graph_free(made);
+    }
+}
+
 /* --- results -------------------------------------------------------------------------------------------- */
 
 static uint64_t next(uint64_t *random)
@@ -327,6 +362,10 @@ static void test_results_have_the_same_bits(void **state)
 {
     struct workbench *bench = *state;
     size_t fused_rows = 0;
+    const struct device_ops *own = bench->device->ops;
+    struct device_ops ops = *own;
+    ops.rates = fake_rates;
+    bench->device->ops = &ops;
     for (uint64_t seed = 0; seed < 400; seed++) {
         forge_graph *graph = random_rows(seed);
         struct side all = side_load(bench->device, graph, NULL);
@@ -343,6 +382,7 @@ static void test_results_have_the_same_bits(void **state)
         side_unload(&less);
         forge_graph_free(graph);
     }
+    bench->device->ops = own;
     assert_true(fused_rows > 150);
 }
 
@@ -407,6 +447,7 @@ int main(void)
         with_device(test_an_activation_joins_the_training_of_a_batch_norm),
         with_device(test_a_batch_norm_stays_before_the_readers_of_its_statistics),
         with_device(test_a_reader_of_the_mean_does_not_join),
+        with_device(test_a_batch_norm_is_joined_only_if_this_saves_joules),
         with_device(test_results_have_the_same_bits),
         with_device(test_joules_are_divided_among_the_scopes),
         cmocka_unit_test(test_wrong_code_is_refused),
