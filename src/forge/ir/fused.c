@@ -2,7 +2,8 @@
  *
  * A word has the bits 0 to 2 for the operation (0: the code ends), 3 to 9 for the kind, and 7 bits for each
  * of three operands. More words follow for two operations:
- * - after a conv FUSED_CONV_WORDS words: groups, stride, dilation and both paddings
+ * - after a conv FUSED_CONV_WORDS words: groups, stride, dilation and both paddings; if its kind, which is its
+ *   flags, is not 0, also FLAGGED_WORDS words: the members `extra` and `size`
  * - after a row operation two words. The first has 3 bits for the number of operands and 7 bits for each of
  *   the operands 3 and 4. The second has the wanted gradients of a gradient; or the axes of a reduction and,
  *   in bit 8, whether it keeps them. The other parameters of a row operation are those of the whole
@@ -13,7 +14,14 @@
 #include "base/string.h"
 #include "forge/ir/fields.h"
 
-enum { OPERATION_BITS = 3, KIND_BITS = 7, OPERAND_BITS = 7, WORD_OPERANDS = 3, ROW_WORDS = 2 };
+enum {
+    OPERATION_BITS = 3,
+    KIND_BITS = 7,
+    OPERAND_BITS = 7,
+    WORD_OPERANDS = 3,
+    ROW_WORDS = 2,
+    FLAGGED_WORDS = 6
+};
 /* The kind of a reduction in a word is its forge_reduce_kind plus REDUCE_KINDS. */
 enum { REDUCE_KINDS = 64 };
 
@@ -22,7 +30,7 @@ static const struct operation {
     enum op op;
     uint8_t operands;
     uint32_t kinds;
-    uint32_t words;
+    uint32_t words;        /* at most */
     const char *composite; /* name of the composites that contain it once; NULL: it can be any step */
 } operations[] = {
     {OP_UNARY, 1, FORGE_UNARY_KINDS, 1, NULL},
@@ -30,7 +38,7 @@ static const struct operation {
     {OP_SELECT, 3, 1, 1, NULL},
     {OP_CAST, 1, 1 << KIND_BITS, 1, NULL},
     {OP_MATMUL, 2, 4, 1, "fused_matmul"},
-    {OP_CONV, 2, 1, 1 + FUSED_CONV_WORDS, "fused_conv"},
+    {OP_CONV, 2, 4, 1 + FUSED_CONV_WORDS + FLAGGED_WORDS, "fused_conv"},
     {OP_COMPOSITE, WORD_OPERANDS, 1 << KIND_BITS, 1 + ROW_WORDS, "fused_rows"}, /* also reductions */
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
@@ -139,12 +147,32 @@ static void write_conv(const struct conv_attributes *conv, uint32_t words[FUSED_
     memcpy(words + 10, conv->after, sizeof conv->after);
 }
 
-/* Returns false if a number is too large for a convolution. */
-static bool read_conv(const uint32_t words[FUSED_CONV_WORDS], struct conv_attributes *conv)
+static void write_flagged(const struct conv_attributes *conv, uint32_t words[FLAGGED_WORDS])
 {
-    for (int i = 0; i < FUSED_CONV_WORDS; i++)
+    for (int i = 0; i < 3; i++) {
+        words[i] = conv->extra[i];
+        words[3 + i] = (uint32_t)conv->size[i];
+    }
+}
+
+/* Returns the number of words of a step. */
+static uint32_t words_of(const struct fused_step *step)
+{
+    uint32_t words = fused_words((enum op)step->op);
+    return step->op == OP_CONV && step->kind == 0 ? words - FLAGGED_WORDS : words;
+}
+
+/* Returns false if a number is too large for a convolution. */
+static bool read_conv(uint32_t flags, const uint32_t *words, struct conv_attributes *conv)
+{
+    for (int i = 0; i < FUSED_CONV_WORDS + (flags ? FLAGGED_WORDS : 0); i++)
         if (words[i] > FIELDS_MAX_NUMBER)
             return false;
+    conv->flags = flags;
+    for (int i = 0; flags && i < 3; i++) {
+        conv->extra[i] = words[FUSED_CONV_WORDS + i];
+        conv->size[i] = (forge_dim)words[FUSED_CONV_WORDS + 3 + i];
+    }
     conv->groups = words[0];
     memcpy(conv->stride, words + 1, sizeof conv->stride);
     memcpy(conv->dilation, words + 4, sizeof conv->dilation);
@@ -153,13 +181,15 @@ static bool read_conv(const uint32_t words[FUSED_CONV_WORDS], struct conv_attrib
     return true;
 }
 
-/* Returns true if the attributes are those that forge_conv makes, so that read_conv restores them. */
+/* Returns true if read_conv restores the attributes: there are no symbols. */
 static bool is_plain_conv(const struct conv_attributes *conv)
 {
     struct conv_attributes plain = {.accumulate = conv->accumulate};
-    uint32_t words[FUSED_CONV_WORDS];
+    uint32_t words[FUSED_CONV_WORDS + FLAGGED_WORDS];
     write_conv(conv, words);
-    return read_conv(words, &plain) && memcmp(&plain, conv, sizeof plain) == 0;
+    write_flagged(conv, words + FUSED_CONV_WORDS);
+    return conv->flags < 4 && read_conv(conv->flags, words, &plain) &&
+           memcmp(&plain, conv, sizeof plain) == 0;
 }
 
 /* --- the parameters of a row operation ------------------------------------------------------------------ */
@@ -253,13 +283,15 @@ bool fused_write(const struct fused *fused, struct composite_attributes *out)
     uint32_t at = 0;
     string_copy(out->name, sizeof out->name, name_of(fused));
     for (uint32_t i = 0; i < fused->count; i++) {
-        uint32_t words = fused_words((enum op)fused->steps[i].op);
+        uint32_t words = words_of(&fused->steps[i]);
         if (at + words > FUSED_MAX_STEPS)
             return false;
         out->code[at] = word_of(&fused->steps[i]);
         if (fused->steps[i].op == OP_CONV)
             write_conv(&fused->conv, &out->code[at + 1]);
-        else if (fused_is_row((enum op)fused->steps[i].op))
+        if (fused->steps[i].op == OP_CONV && fused->steps[i].kind)
+            write_flagged(&fused->conv, &out->code[at + 1 + FUSED_CONV_WORDS]);
+        if (fused_is_row((enum op)fused->steps[i].op))
             write_row(fused, &fused->steps[i], &out->code[at + 1], out);
         at += words;
     }
@@ -271,11 +303,11 @@ static bool read_step(const struct composite_attributes *attributes, uint32_t at
                       struct fused *out)
 {
     struct fused_step *step = &out->steps[out->count];
-    if (!read_word(attributes->code[at], step) || at + fused_words((enum op)step->op) > FUSED_MAX_STEPS)
+    if (!read_word(attributes->code[at], step) || at + words_of(step) > FUSED_MAX_STEPS)
         return false;
     if (!may_follow(out, (enum op)step->op))
         return false;
-    if (step->op == OP_CONV && !read_conv(&attributes->code[at + 1], &out->conv))
+    if (step->op == OP_CONV && !read_conv(step->kind, &attributes->code[at + 1], &out->conv))
         return false;
     if (fused_is_row((enum op)step->op) && !read_row(attributes, &attributes->code[at + 1], step, out))
         return false;
@@ -292,7 +324,7 @@ bool fused_read(const struct composite_attributes *attributes, size_t input_coun
     for (; at < FUSED_MAX_STEPS && attributes->code[at]; out->count++) {
         if (!read_step(attributes, at, input_count, out))
             return false;
-        at += fused_words((enum op)out->steps[out->count].op);
+        at += words_of(&out->steps[out->count]);
     }
     for (; at < FUSED_MAX_STEPS; at++)
         if (attributes->code[at])
@@ -316,6 +348,7 @@ static bool set_kind(struct fused *fused, const struct node *node, struct fused_
         return true;
     case OP_CONV:
         fused->conv = *(const struct conv_attributes *)node->attributes;
+        step->kind = (uint8_t)fused->conv.flags;
         return is_plain_conv(node->attributes);
     case OP_REDUCE:
         fused->reduce = *(const struct reduce_attributes *)node->attributes;

@@ -41,7 +41,7 @@ struct fused_step {
      * OP_COMPOSITE or OP_REDUCE */
     uint8_t op;
     /* forge_unary_kind, forge_binary_kind, forge_reduce_kind or enum fused_row; for a cast, the forge_dtype of
-     * its result; for a matmul, its flags */
+     * its result; for a matmul or a conv, its flags */
     uint8_t kind;
     uint8_t operand_count; /* 1 to FUSED_MAX_OPERANDS */
     uint8_t operands[FUSED_MAX_OPERANDS];

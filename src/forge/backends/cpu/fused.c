@@ -262,7 +262,9 @@ static bool takes_product(const struct launch *launch, enum op op)
     for (int i = 0; i < 2; i++)
         if (p.product_inputs[i].dtype != FORGE_F32 || p.product_inputs[i].shape.rank < 2)
             return false;
-    return (op == OP_MATMUL ? matmul_takes_f32 : conv_takes_f32)(&p.product);
+    if (op == OP_MATMUL)
+        return matmul_takes_f32(&p.product);
+    return conv_takes_f32(&p.product) && conv_is_one_product(&p.product);
 }
 
 bool fused_takes_matmul(const struct launch *launch)
