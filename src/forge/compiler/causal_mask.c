@@ -1,7 +1,7 @@
 /* compiler/causal_mask.c - see causal_mask.h.
  *
- * A comparison of positions is a comparison of two functions base + row * i + column * j of the indices of the
- * last two dimensions. */
+ * A comparison of positions compares two functions base + row * i + column * j, where i and j are the indices
+ * of the last two dimensions. */
 #include "forge/compiler/causal_mask.h"
 
 #include <math.h>

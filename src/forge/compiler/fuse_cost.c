@@ -2,9 +2,9 @@
  * neighbours is not stored.
  *
  * Saved are the bytes that are written and read, and the launch. If they come from memory, this also saves
- * time; if they come from a cache, measurements show none. A kernel that does not take its rows in order calls
- * the steps for each row, and one that reads an operand several times computes it several times. Both cost
- * time, and so the power of the device. */
+ * time; if they come from a cache, measurements show none. A kernel that does not take its rows in order
+ * calls the steps for each row, and one that reads an operand several times computes it several times. Both
+ * cost time, and so the power of the device. */
 #include "forge/compiler/fuse.h"
 #include "forge/ir/operation_cost.h"
 

@@ -138,7 +138,8 @@ static bool may_wait(const struct fusion *f, const struct node *node, uint32_t g
 }
 
 /* Returns the first node after which the group can be computed, if `product` is its row operation. Nodes
- * without inputs can be computed at any time. */
+ * without inputs can be computed at any time. Further results of other row operations may come later than
+ * their node, but not later than their readers. */
 static uint32_t earliest(const struct fusion *f, uint32_t group, const struct node *product)
 {
     const forge_graph *graph = f->graph;
@@ -146,6 +147,8 @@ static uint32_t earliest(const struct fusion *f, uint32_t group, const struct no
     for (size_t i = 0; i < f->groups[group].input_count; i++) {
         forge_value value = f->groups[group].inputs[i];
         const struct node *producer = graph_producer(graph, value);
+        if (value != producer->output)
+            return group;
         if (value != product->output && producer->input_count > 0 && graph->values[value].node > at)
             at = graph->values[value].node;
     }

@@ -192,8 +192,8 @@ static void attention_body(forge_builder *b, const forge_value *in, size_t count
     }
 }
 
-/* Returns a value with the shape [1, heads, rows, columns] if it has three dimensions, and the value itself if
- * it has four. */
+/* Returns a value with the shape [1, heads, rows, columns] if it has three dimensions, and the value itself
+ * if it has four. */
 static forge_value with_batch(forge_builder *b, forge_value value)
 {
     forge_shape shape = forge_value_shape(b, value);

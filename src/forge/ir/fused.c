@@ -2,8 +2,8 @@
  *
  * A word has the bits 0 to 2 for the operation (0: the code ends), 3 to 9 for the kind, and 7 bits for each
  * of three operands. More words follow for two operations:
- * - after a conv FUSED_CONV_WORDS words: groups, stride, dilation and both paddings; if its kind, which is its
- *   flags, is not 0, also FLAGGED_WORDS words: the members `extra` and `size`
+ * - after a conv FUSED_CONV_WORDS words: groups, stride, dilation and both paddings. If its kind, which is
+ *   its flags, is not 0, also FLAGGED_WORDS words: the members `extra` and `size`
  * - after a row operation two words. The first has 3 bits for the number of operands and 7 bits for each of
  *   the operands 3 and 4. The second has the wanted gradients of a gradient; or the axes of a reduction and,
  *   in bit 8, whether it keeps them. The other parameters of a row operation are those of the whole

@@ -40,8 +40,8 @@ struct fused_step {
     /* OP_UNARY, OP_BINARY, OP_SELECT or OP_CAST; for products OP_MATMUL or OP_CONV; for row operations
      * OP_COMPOSITE or OP_REDUCE */
     uint8_t op;
-    /* forge_unary_kind, forge_binary_kind, forge_reduce_kind or enum fused_row; for a cast, the forge_dtype of
-     * its result; for a matmul or a conv, its flags */
+    /* forge_unary_kind, forge_binary_kind, forge_reduce_kind or enum fused_row; for a cast, the forge_dtype
+     * of its result; for a matmul or a conv, its flags */
     uint8_t kind;
     uint8_t operand_count; /* 1 to FUSED_MAX_OPERANDS */
     uint8_t operands[FUSED_MAX_OPERANDS];

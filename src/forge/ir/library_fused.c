@@ -1,5 +1,5 @@
-/* ir/library_fused.c - the bodies of the composites "fused", "fused_matmul", "fused_conv" and "fused_rows"; see
- * fused.h. */
+/* ir/library_fused.c - the bodies of the composites "fused", "fused_matmul", "fused_conv" and "fused_rows";
+ * see fused.h. */
 #include "forge/ir/fused.h"
 #include "forge/ir/library.h"
 

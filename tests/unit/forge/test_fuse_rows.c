@@ -210,8 +210,8 @@ static void test_an_activation_joins_the_training_of_a_batch_norm(void **state)
     forge_graph_free(made);
 }
 
-/* The residual is computed after the updates of the running statistics, so the composite would be too late for
- * them. */
+/* The residual is computed after the updates of the running statistics, so the composite would be too late
+ * for them. */
 static void test_a_batch_norm_stays_before_the_readers_of_its_statistics(void **state)
 {
     forge_builder *b = forge_builder_new();

@@ -102,8 +102,8 @@ static forge_value attend(forge_builder *b, unsigned form, int64_t shift, double
     return forge_matmul(b, x, v, 0);
 }
 
-/* Returns the attention of the graph after the pass; NULL if it has none. Frees the graph of `builder`. *out_made:
- * the graph after the pass, which the caller frees. */
+/* Returns the attention of the graph after the pass; NULL if it has none. Frees the builder. *out_made: the
+ * graph after the pass, which the caller frees. */
 static const struct node *attention_after(const struct workbench *bench, forge_builder *builder,
                                           forge_graph **out_made)
 {
