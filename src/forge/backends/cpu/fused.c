@@ -280,6 +280,8 @@ bool fused_takes_conv(const struct launch *launch)
 size_t fused_product_pieces(const struct launch *launch, size_t *out_grain)
 {
     struct fused_product p;
-    fused_divide(launch, &p);
+    *out_grain = 1;
+    if (!fused_divide(launch, &p))
+        return 0;
     return (p.product.op == OP_MATMUL ? matmul_pieces : conv_pieces)(&p.product, out_grain);
 }
