@@ -353,12 +353,29 @@ static void make_fused_conv(struct maker *m, struct arguments *a)
              forge_shape_of(out, 1, 1));
 }
 
+/* Inputs: x, a row and a scalar. Steps, a softmax or log_softmax of them, and more steps. */
+static void make_fused_rows(struct maker *m, struct arguments *a)
+{
+    static const uint8_t others[] = {0, 1, 2};
+    forge_shape shape = rows(m);
+    struct fused fused = {0};
+    uint8_t kind = maker_below(m, 2) ? FUSED_SOFTMAX : FUSED_LOG_SOFTMAX;
+    add_wide(m, a, shape, -1, 1);
+    add_wide(m, a, forge_shape_of(shape.dims[1]), -1, 1);
+    add_wide(m, a, (forge_shape){0}, -1, 1);
+    add_steps(m, &fused, 0, others, 3);
+    uint8_t last = (uint8_t)(FUSED_MAX_INPUTS + fused.count - 1);
+    fused.steps[fused.count++] = (struct fused_step){OP_COMPOSITE, kind, 1, {last}};
+    add_steps(m, &fused, (uint8_t)(last + 1), others, 3);
+    fused_write(&fused, &a->attributes);
+}
+
 static const struct recipe {
     const char *name;
     size_t values; /* number of outputs */
     void (*make)(struct maker *m, struct arguments *a);
 } recipes[] = {
-#define COMPOSITE(name, min_inputs, max_inputs, values) {#name, values, make_##name},
+#define COMPOSITE(name, min_inputs, max_inputs, values) {#name, (values) ? (values) : 1, make_##name},
 #include "forge/ir/library.def"
 };
 
@@ -376,7 +393,7 @@ bool composite_is_of_models(unsigned i)
 
 static bool is_fused(unsigned i)
 {
-    static const char *const names[] = {"fused", "fused_matmul", "fused_conv", NULL};
+    static const char *const names[] = {"fused", "fused_matmul", "fused_conv", "fused_rows", NULL};
     return string_is_one_of(recipes[i].name, names);
 }
 

@@ -58,7 +58,7 @@ static forge_graph *to_gradient(forge_graph *own, const struct composite_attribu
 forge_graph *composite_body(const struct composite_attributes *attributes, const struct value *const *inputs,
                             size_t count, const struct dim_table *dims)
 {
-    forge_graph *own = library_body(attributes, inputs, count, dims, NULL);
+    forge_graph *own = library_body_with(attributes, inputs, count, dims, composite_body, NULL);
     return own && library_is_gradient(attributes) ? to_gradient(own, attributes, dims) : own;
 }
 

@@ -176,12 +176,13 @@ static double work_of(const struct lowering *l, const forge_graph *body, const s
     return fmax(elements, cost_of_node(body, node, &costs).flop); /* the cost may be NaN */
 }
 
-/* Adds the scopes of a fused node's operations as the origins of its launch. */
+/* Adds the scopes of a composite's operations as the origins of its launch, if it replaces other
+ * operations. */
 static bool add_origins(struct lowering *l, const struct node *node, struct program_launch *launch)
 {
     const struct composite_attributes *composite = node->op == OP_COMPOSITE ? node->attributes : NULL;
     launch->first_origin = (uint32_t)l->origin_count;
-    if (!composite || !fused_is(composite))
+    if (!composite || (!fused_is(composite) && composite->body->scope_count < 2))
         return true;
     for (size_t n = 0; n < composite->body->node_count; n++) {
         const struct node *inner = &composite->body->nodes[n];

@@ -16,6 +16,7 @@
 #include "forge/compiler/lower.h"
 #include "forge/compiler/schedule.h"
 #include "forge/ir/fields.h"
+#include "forge/ir/library.h"
 #include "forge/ir/operation_cost.h"
 
 struct description {
@@ -61,11 +62,13 @@ static bool add_edges_of_readers(struct description *d, uint32_t buffer, uint32_
     return true;
 }
 
-/* Returns true if the launch would copy its first operand if it did not work in place. */
-static bool is_partial_write(const struct lowered_launch *launch)
+/* Returns true if the launch writes only parts of its first operand in place, and otherwise copies it. */
+static bool is_partial_write(const struct lowering *l, const struct lowered_launch *launch)
 {
-    return launch->record.input_count > 0 && in_place_may(launch->in_place, 0, 0) &&
-           (launch->record.op == OP_SCATTER || launch->record.op == OP_COMPOSITE);
+    const void *attributes = l->bytes + launch->record.attributes;
+    bool is_partial = launch->record.op == OP_SCATTER ||
+                      (launch->record.op == OP_COMPOSITE && library_writes_parts(attributes));
+    return is_partial && launch->record.input_count > 0 && in_place_may(launch->in_place, 0, 0);
 }
 
 static bool add_edges(struct description *d)
@@ -77,7 +80,7 @@ static bool add_edges(struct description *d)
         for (uint32_t k = 0; k < record->input_count; k++)
             if (!add_edge(d, l->buffers[inputs[k].buffer].writer, i))
                 return false;
-        if (is_partial_write(&l->launches[i]) && !add_edges_of_readers(d, inputs[0].buffer, i))
+        if (is_partial_write(l, &l->launches[i]) && !add_edges_of_readers(d, inputs[0].buffer, i))
             return false;
     }
     for (size_t i = 0; i < l->graph->slot_count; i++) {
@@ -165,7 +168,7 @@ static bool describe_launch(struct description *d, size_t i)
         views[k] = binding_at_largest(l, &l->bindings[record->first_binding + k]);
         views[k].data = &l->buffers[l->bindings[record->first_binding + k].buffer];
     }
-    if (is_partial_write(launch)) /* costs of launches recognise an in-place launch by equal addresses */
+    if (is_partial_write(l, launch)) /* costs of launches recognise an in-place launch by equal addresses */
         views[record->input_count].data = views[0].data;
     struct program_cost cost = launch->body
                                    ? cost_of_composite(&work, launch->body, l->largest, l->graph->dims.count)

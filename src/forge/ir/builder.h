@@ -15,6 +15,12 @@ struct region {
     uint32_t first, end; /* nodes [first, end); end is UINT32_MAX until forge_recompute_end */
 };
 
+/* Returns the body of the gradient of a composite of the library, or NULL. The caller frees it with
+ * forge_graph_free. */
+typedef forge_graph *builder_gradient_fn(const struct composite_attributes *attributes,
+                                         const struct value *const *in, size_t count,
+                                         const struct dim_table *dims);
+
 /* A graph under construction, with the scope, place and phase for new nodes. */
 struct forge_builder {
     forge_graph *graph;
@@ -31,6 +37,7 @@ struct forge_builder {
     GRAPH_ARRAY(forge_slot, parameters, parameter); /* trained parameters, ascending */
     const forge_dim *sizes; /* not NULL while a graph is copied with other sizes: the replacement of each
                              * entry of the source's dim table */
+    builder_gradient_fn *gradient; /* for gradients in a body that the library builds; see library_body */
 };
 
 /* Returns a new builder with a copy of the dim table `dims` (NULL: an empty table), or NULL if out of memory.

@@ -15,6 +15,9 @@ struct view {
     forge_shape shape;
     int64_t strides[FORGE_MAX_RANK]; /* in elements */
     const void *repacked; /* a copy in the order of bytes of the kernel's `repack` function; NULL: none */
+    /* Only inside a kernel: the steps that compute the elements when they are read, or after which they are
+     * stored; NULL: none. `data` is then no address of elements. */
+    void *computed;
 };
 
 /* Writes the strides, in elements, of a row-major array without gaps. */

@@ -4,14 +4,18 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/error.h"
+#include "forge/ir/fused.h"
 
 static const struct row {
     const char *name;
     size_t min_inputs, max_inputs, values;
     forge_bodies_fn body;
+    bool writes_parts;
 } rows[] = {
 #define COMPOSITE(name, min_inputs, max_inputs, values)                                                      \
-    {#name, min_inputs, max_inputs, values, library_##name},
+    {#name, min_inputs, max_inputs, values, library_##name, false},
+#define PARTIAL_WRITE(name, min_inputs, max_inputs, values)                                                  \
+    {#name, min_inputs, max_inputs, values, library_##name, true},
 #include "forge/ir/library.def"
 };
 
@@ -48,11 +52,32 @@ static const struct row *row_of(const char *name)
     return NULL;
 }
 
+/* Returns the number of outputs of a composite with `count` inputs; 0 if its code is invalid. */
+static size_t values_of(const struct row *row, const struct composite_attributes *attributes, size_t count)
+{
+    struct fused fused;
+    if (row->values > 0)
+        return row->values;
+    return fused_read(attributes, count, &fused) ? fused_outputs(&fused) : 0;
+}
+
+bool library_writes_parts(const struct composite_attributes *attributes)
+{
+    const struct row *row = row_of(attributes->name);
+    return row && row->writes_parts && !library_is_gradient(attributes);
+}
+
 void library_composite_many(forge_builder *b, const struct composite_attributes *attributes,
                             const forge_value *in, size_t count, forge_value *out)
 {
     const struct row *row = row_of(attributes->name);
-    builder_add_composite(b, attributes, in, count, row->body, attributes, out, row->values);
+    size_t values = row ? values_of(row, attributes, count) : 0;
+    if (!values || count < row->min_inputs || count > row->max_inputs) {
+        forge_builder_fail(b, "the library has no composite '%s' of %zu inputs", attributes->name, count);
+        *out = FORGE_NO_VALUE;
+        return;
+    }
+    builder_add_composite(b, attributes, in, count, row->body, attributes, out, values);
 }
 
 forge_value library_composite(forge_builder *b, const struct composite_attributes *attributes,
@@ -73,8 +98,9 @@ static size_t own_inputs(const struct composite_attributes *attributes, size_t c
     return given <= count ? count - given : 0;
 }
 
-forge_graph *library_body(const struct composite_attributes *attributes, const struct value *const *in,
-                          size_t count, const struct dim_table *dims, joule_error *out_error)
+forge_graph *library_body_with(const struct composite_attributes *attributes, const struct value *const *in,
+                               size_t count, const struct dim_table *dims, builder_gradient_fn *gradient_fn,
+                               joule_error *out_error)
 {
     const struct row *row = row_of(attributes->name);
     size_t own = own_inputs(attributes, count);
@@ -86,15 +112,24 @@ forge_graph *library_body(const struct composite_attributes *attributes, const s
         return NULL;
     }
     forge_builder *b = builder_new(dims);
+    if (b)
+        b->gradient = gradient_fn;
     for (size_t i = 0; b && i < own; i++) {
         char name[24];
         snprintf(name, sizeof name, "%zu", i);
         inputs[i] = forge_input(b, name, in[i]->dtype, in[i]->shape);
     }
     row->body(b, inputs, own, attributes, values);
-    for (size_t i = 0; i < row->values; i++)
+    size_t output_count = values_of(row, attributes, own);
+    for (size_t i = 0; i < output_count; i++)
         forge_output(b, (char[]){(char)('0' + i), 0}, values[i]);
     return forge_builder_finish(b, &body, out_error) == JOULE_OK ? body : NULL;
+}
+
+forge_graph *library_body(const struct composite_attributes *attributes, const struct value *const *in,
+                          size_t count, const struct dim_table *dims, joule_error *out_error)
+{
+    return library_body_with(attributes, in, count, dims, NULL, out_error);
 }
 
 /* --- shapes --------------------------------------------------------------------------------------------- */

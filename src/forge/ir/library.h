@@ -44,7 +44,8 @@ enum adamw_input {
 };
 
 /* Adds a node for the composite with the attributes' name, which must be a row of library.def. in: [count].
- * out: gets all outputs; the row states their number. */
+ * out: gets all outputs; the row states their number. If there is no such row for `count` inputs, fails the
+ * builder. */
 void library_composite_many(forge_builder *b, const struct composite_attributes *attributes,
                             const forge_value *in, size_t count, forge_value *out);
 /* Like library_composite_many, for a composite with one output. Returns the output. */
@@ -56,8 +57,16 @@ forge_value library_composite(forge_builder *b, const struct composite_attribute
  * message, if there is no such composite or its inputs are invalid. */
 forge_graph *library_body(const struct composite_attributes *attributes, const struct value *const *in,
                           size_t count, const struct dim_table *dims, joule_error *out_error);
+/* Like library_body, with a function that makes the bodies of gradients in the body. library_body gives them
+ * bodies that only have the right types, because the rules of differentiation are in a higher room. */
+forge_graph *library_body_with(const struct composite_attributes *attributes, const struct value *const *in,
+                               size_t count, const struct dim_table *dims, builder_gradient_fn *gradient_fn,
+                               joule_error *out_error);
 /* Returns true if the name ends with ".gradient". */
 bool library_is_gradient(const struct composite_attributes *attributes);
+/* Returns true if the composite copies its first input except for some parts (PARTIAL_WRITE in
+ * library.def). */
+bool library_writes_parts(const struct composite_attributes *attributes);
 /* Writes "NAME.gradient", or "gradient" if that is longer than 31 bytes. Fills the rest of out_name with
  * zeros. */
 void library_name_gradient(const char *name, char out_name[32]);

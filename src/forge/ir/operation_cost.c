@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
-#include "forge/ir/fused.h"
 
 typedef double flop_fn(const struct launch *launch);
 
@@ -272,18 +271,12 @@ static void add(struct program_cost *sum, struct program_cost cost)
     sum->written_bytes += cost.written_bytes;
 }
 
-static bool is_fused(const struct node *node)
-{
-    return node->op == OP_COMPOSITE && fused_is(node->attributes);
-}
-
 static struct program_cost cost_of_all(const forge_graph *graph, struct body_costs *cache)
 {
     struct program_cost sum = {0};
     for (size_t n = 0; n < graph->node_count; n++)
         if (!node_is_view(&graph->nodes[n]))
-            add(&sum,
-                (is_fused(&graph->nodes[n]) ? cost_of_kernel : cost_of_node)(graph, &graph->nodes[n], cache));
+            add(&sum, cost_of_kernel(graph, &graph->nodes[n], cache));
     return sum;
 }
 

@@ -61,7 +61,7 @@ struct program_cost cost_of_node(const forge_graph *graph, const struct node *no
  * the body. A cache_write counts as not in place. */
 struct program_cost cost_of_kernel(const forge_graph *graph, const struct node *node,
                                    struct body_costs *cache);
-/* Returns the sum of the costs of all nodes. A fused composite counts as one kernel. Nodes that only change
+/* Returns the sum of the costs of all nodes. A composite counts as one kernel. Nodes that only change
  * shape or order cost nothing here, because most programs move no data for them. */
 struct program_cost cost_of_graph(const forge_graph *graph);
 

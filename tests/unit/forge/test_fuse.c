@@ -274,17 +274,19 @@ static void test_a_slot_is_read_before_its_new_value_exists(void **state)
                             "write \"w\" = %5 in_place\n");
 }
 
-static void test_a_transposed_conv_does_not_join(void **state)
+/* A transposed convolution with a stride is several products. */
+static void test_a_transposed_conv_joins_if_it_has_no_stride(void **state)
 {
     struct workbench *bench = *state;
-    for (int is_transposed = 0; is_transposed < 2; is_transposed++) {
+    for (uint32_t stride = 1; stride <= 2; stride++) {
         forge_builder *b = forge_builder_new();
         forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(1, 4, 9, 9)),
                     w = forge_input(b, "w", FORGE_F32, forge_shape_of(4, 4, 3, 3));
-        forge_conv_options options = {.struct_size = sizeof options, .is_transposed = is_transposed};
+        forge_conv_options options = {
+            .struct_size = sizeof options, .is_transposed = true, .stride = {stride, stride}};
         forge_output(b, "y", forge_relu(b, forge_conv(b, x, w, &options)));
         workbench_load(bench, b);
-        assert_int_equal(workbench_facts(bench).launches, 1 + is_transposed);
+        assert_int_equal(workbench_facts(bench).launches, stride);
     }
 }
 
@@ -390,7 +392,7 @@ int main(void)
         with_device(test_a_comparison_does_not_join_a_product),
         with_device(test_a_product_is_added_to_a_slot_in_place),
         with_device(test_a_slot_is_read_before_its_new_value_exists),
-        with_device(test_a_transposed_conv_does_not_join),
+        with_device(test_a_transposed_conv_joins_if_it_has_no_stride),
         with_device(test_views_of_inputs_are_read),
         with_device(test_joules_are_divided_among_the_scopes),
         cmocka_unit_test(test_wrong_code_is_refused),

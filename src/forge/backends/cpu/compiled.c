@@ -85,8 +85,9 @@ void compiled_query(struct compiled *compiled, forge_compiled_facts *out_facts)
 
 /* --- sources -------------------------------------------------------------------------------------------- */
 
-/* Renders the elementwise steps of a launch, except after a product in bf16 or f16, which is never stored. The caller frees *out_source. Returns JOULE_ABSENT, without a
- * message, if it has none. */
+/* Renders the elementwise steps of a launch, except after a product in bf16 or f16, whose sums are f32, and
+ * beside row operations. The caller frees *out_source. Returns JOULE_ABSENT, without a message, if it has
+ * none. */
 static joule_status render(const struct compiled *compiled, const struct launch *launch, char **out_source,
                            joule_error *error)
 {
@@ -100,11 +101,11 @@ static joule_status render(const struct compiled *compiled, const struct launch 
         group.fused = &plan.fused;
         group.dtypes = plan.dtypes;
         group.input_count = launch->input_count;
-    } else if (fused_divide(launch, &product) && product.plan.fused.count > 0 &&
+    } else if (fused_divide(launch, &product) && product.rest.plan.fused.count > 0 &&
                !dtype_is_narrow(product.product_output.dtype)) {
-        group.fused = &product.plan.fused;
-        group.dtypes = product.plan.dtypes;
-        group.input_count = product.rest.input_count;
+        group.fused = &product.rest.plan.fused;
+        group.dtypes = product.rest.plan.dtypes;
+        group.input_count = product.rest.launch.input_count;
     } else {
         return JOULE_ABSENT;
     }

@@ -258,6 +258,12 @@ size_t conv_pieces(const struct launch *launch, size_t *out_grain)
     return groups * cut.row_pieces * cut.column_pieces;
 }
 
+bool conv_is_one_product(const struct launch *launch)
+{
+    struct conv c = conv_of(launch);
+    return conv_phases(&c) == 1;
+}
+
 static struct conv_images images_of(const struct launch *launch, const struct conv_phase *phase,
                                     int64_t group, int64_t element_bytes)
 {

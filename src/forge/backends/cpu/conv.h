@@ -72,8 +72,10 @@ bool conv_takes_f16(const struct launch *launch);
 /* Returns the number of pieces. A piece is a block of one group's product, and computes a part of each phase.
  * *out_grain: minimum number of pieces per thread. */
 size_t conv_pieces(const struct launch *launch, size_t *out_grain);
+/* Returns true if the convolution is one product: it is not transposed, or has a stride of 1. */
+bool conv_is_one_product(const struct launch *launch);
 /* Computes pieces [first, end). finish: NULL, or what is done with complete sums; only if the convolution is
- * not transposed. scratch: KERNEL_SCRATCH_BYTES of memory that no other thread uses. */
+ * one product. scratch: KERNEL_SCRATCH_BYTES of memory that no other thread uses. */
 void conv_run(const struct conv_code *code, const struct launch *launch, size_t first, size_t end,
               const struct gemm_finish *finish, void *scratch);
 

@@ -90,10 +90,15 @@ static bool can_run(const struct launch *launch, struct fused_plan *plan)
     return set_types(launch, plan);
 }
 
+bool fused_read_launch(const struct launch *launch, struct fused *out)
+{
+    return launch->input_count <= FUSED_MAX_INPUTS &&
+           fused_read(launch->attributes, launch->input_count, out);
+}
+
 static bool read(const struct launch *launch, struct fused *out)
 {
-    return launch->input_count <= FUSED_MAX_INPUTS && launch->output_count == 1 &&
-           fused_read(launch->attributes, launch->input_count, out);
+    return launch->output_count == 1 && fused_read_launch(launch, out);
 }
 
 bool fused_takes(const struct launch *launch)
@@ -142,55 +147,86 @@ size_t fused_pieces(const struct launch *launch, size_t *out_grain)
     return runs_pieces(launch, ns, out_grain);
 }
 
-/* --- after a product ------------------------------------------------------------------------------------ */
+/* --- parts ---------------------------------------------------------------------------------------------- */
 
-/* Returns the operand number in `rest` of operand `operand` of the whole launch, and adds the input to `rest`
- * if it is new. Returns FUSED_OPERANDS if there are too many inputs. */
-static uint8_t operand_in_rest(const struct launch *launch, struct fused_product *p, uint8_t *inputs,
-                               uint8_t operand)
+/* Sets needed[i] for the steps after `product` on which operand `value` depends. */
+static void find_needed(const struct fused *steps, uint8_t value, uint32_t product, bool *needed)
 {
-    if (operand == FUSED_MAX_INPUTS)
-        return 0; /* the product */
-    if (operand > FUSED_MAX_INPUTS)
-        return operand - 1;
-    for (size_t i = 1; i < p->rest.input_count; i++)
-        if (inputs[i] == operand)
-            return (uint8_t)i;
-    if (p->rest.input_count == FUSED_MAX_INPUTS)
-        return FUSED_OPERANDS;
-    inputs[p->rest.input_count] = operand;
-    p->rest_inputs[p->rest.input_count] = launch->inputs[operand];
-    return (uint8_t)p->rest.input_count++;
+    if (value < FUSED_MAX_INPUTS)
+        return;
+    needed[value - FUSED_MAX_INPUTS] = true;
+    for (uint32_t i = steps->count; i-- > 0;)
+        for (int k = 0; needed[i] && i != product && k < steps->steps[i].operand_count; k++)
+            if (steps->steps[i].operands[k] >= FUSED_MAX_INPUTS)
+                needed[steps->steps[i].operands[k] - FUSED_MAX_INPUTS] = true;
 }
 
-/* Sets p->rest and p->plan from the steps after the product. */
-static bool divide_steps(const struct launch *launch, const struct fused *whole, struct fused_product *p)
+/* Returns the operand number in the part of operand `operand` of the launch, and adds the input to the part
+ * if it is new. numbers: by operand number of the launch; FUSED_OPERANDS if it has none yet. Returns
+ * FUSED_OPERANDS if there are too many inputs. */
+static uint8_t operand_in_part(const struct launch *launch, struct fused_part *part, uint8_t *numbers,
+                               uint8_t operand)
 {
-    uint8_t inputs[FUSED_MAX_INPUTS] = {0};
-    p->rest_inputs[0] = p->product_output;
-    p->rest = (struct launch){.op = OP_COMPOSITE,
-                              .inputs = p->rest_inputs,
-                              .input_count = 1,
-                              .outputs = launch->outputs,
-                              .output_count = 1};
-    p->plan.fused.count = whole->count - 1;
-    for (uint32_t i = 1; i < whole->count; i++) {
-        struct fused_step step = whole->steps[i];
-        for (int k = 0; k < step.operand_count; k++)
-            if ((step.operands[k] = operand_in_rest(launch, p, inputs, step.operands[k])) == FUSED_OPERANDS)
-                return false;
-        p->plan.fused.steps[i - 1] = step;
+    if (numbers[operand] == FUSED_OPERANDS && part->launch.input_count < FUSED_MAX_INPUTS) {
+        numbers[operand] = (uint8_t)part->launch.input_count;
+        part->inputs[part->launch.input_count++] = launch->inputs[operand];
     }
-    if (!can_run(&p->rest, &p->plan))
+    return numbers[operand];
+}
+
+/* Returns the shape to which all inputs of a part are broadcast. */
+static forge_shape broadcast_shape(const struct fused_part *part)
+{
+    forge_shape shape = {0};
+    for (size_t i = 0; i < part->launch.input_count; i++)
+        if (part->inputs[i].shape.rank > shape.rank)
+            shape.rank = part->inputs[i].shape.rank;
+    for (uint32_t k = 0; k < shape.rank; k++)
+        shape.dims[k] = 1;
+    for (size_t i = 0; i < part->launch.input_count; i++) {
+        const forge_shape *input = &part->inputs[i].shape;
+        forge_dim *dims = &shape.dims[shape.rank - input->rank];
+        for (uint32_t k = 0; k < input->rank; k++)
+            dims[k] = dims[k] == 1 ? input->dims[k] : dims[k];
+    }
+    return shape;
+}
+
+bool fused_take_part(const struct launch *launch, const struct fused *steps, uint8_t value, uint32_t product,
+                     const struct view *given, const struct view *output, struct fused_part *out)
+{
+    bool needed[FUSED_MAX_STEPS] = {false};
+    uint8_t numbers[FUSED_OPERANDS];
+    memset(out, 0, sizeof *out);
+    memset(numbers, FUSED_OPERANDS, sizeof numbers);
+    find_needed(steps, value, product, needed);
+    out->launch = (struct launch){
+        .op = OP_COMPOSITE, .inputs = out->inputs, .outputs = &out->output, .output_count = 1};
+    if (given) {
+        numbers[FUSED_MAX_INPUTS + product] = 0;
+        out->inputs[out->launch.input_count++] = *given;
+    }
+    for (uint32_t i = 0; i < steps->count; i++) {
+        if (!needed[i] || i == product)
+            continue;
+        struct fused_step *step = &out->plan.fused.steps[out->plan.fused.count];
+        *step = steps->steps[i];
+        for (int k = 0; k < step->operand_count; k++)
+            if ((step->operands[k] = operand_in_part(launch, out, numbers, step->operands[k])) ==
+                FUSED_OPERANDS)
+                return false;
+        numbers[FUSED_MAX_INPUTS + i] = (uint8_t)(FUSED_MAX_INPUTS + out->plan.fused.count++);
+    }
+    out->output = output ? *output : view_packed(FORGE_F32, NULL, broadcast_shape(out));
+    if (!can_run(&out->launch, &out->plan))
         return false;
-    give_slots(&p->plan);
+    give_slots(&out->plan);
     return true;
 }
 
 bool fused_divide(const struct launch *launch, struct fused_product *out)
 {
     struct fused whole;
-    memset(out, 0, sizeof *out);
     if (!read(launch, &whole) || (whole.steps[0].op != OP_MATMUL && whole.steps[0].op != OP_CONV))
         return false;
     bool is_matmul = whole.steps[0].op == OP_MATMUL;
@@ -207,7 +243,8 @@ bool fused_divide(const struct launch *launch, struct fused_product *out)
                                    .input_count = 2,
                                    .outputs = &out->product_output,
                                    .output_count = 1};
-    return divide_steps(launch, &whole, out);
+    return fused_take_part(launch, &whole, (uint8_t)(FUSED_MAX_INPUTS + whole.count - 1), 0,
+                           &out->product_output, &launch->outputs[0], &out->rest);
 }
 
 static bool takes_alone(const struct launch *product)
@@ -234,9 +271,10 @@ static bool takes_product(const struct launch *launch, enum op op)
         p.product_inputs[1].shape.rank < 2)
         return false;
     bool is_same = launch->outputs[0].dtype == p.product_output.dtype;
-    bool may_differ = p.plan.fused.count > 0 && dtype_is_narrow(p.product_output.dtype) &&
+    bool may_differ = p.rest.plan.fused.count > 0 && dtype_is_narrow(p.product_output.dtype) &&
                       fused_stored(launch->outputs[0].dtype) == FORGE_F32;
-    return (is_same || may_differ) && takes_alone(&p.product);
+    return (is_same || may_differ) && takes_alone(&p.product) &&
+           (op == OP_MATMUL || conv_is_one_product(&p.product));
 }
 
 bool fused_takes_matmul(const struct launch *launch)
@@ -252,6 +290,8 @@ bool fused_takes_conv(const struct launch *launch)
 size_t fused_product_pieces(const struct launch *launch, size_t *out_grain)
 {
     struct fused_product p;
-    fused_divide(launch, &p);
+    *out_grain = 1;
+    if (!fused_divide(launch, &p))
+        return 0;
     return (p.product.op == OP_MATMUL ? matmul_pieces : conv_pieces)(&p.product, out_grain);
 }

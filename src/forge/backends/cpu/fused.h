@@ -33,14 +33,29 @@ size_t fused_pieces(const struct launch *launch, size_t *out_grain);
 /* Fills in the plan of a launch that fused_takes accepts. */
 void fused_plan(const struct launch *launch, struct fused_plan *out);
 
+/* Some of the steps of a launch, as a launch of elementwise operations. It points into itself. */
+struct fused_part {
+    struct launch launch;
+    struct fused_plan plan; /* no steps: the value is an input */
+    struct view inputs[FUSED_MAX_INPUTS], output;
+};
+
+/* Sets the part of a launch that computes operand `value` of `steps`, and stores it in `output`. product: the
+ * step whose value is the first input of the part, with the view `given`; FUSED_MAX_STEPS: there is none.
+ * output NULL: a packed view without address, to whose shape the inputs are broadcast. Returns false if there
+ * are too many inputs, or if a step has no kernel. */
+bool fused_take_part(const struct launch *launch, const struct fused *steps, uint8_t value, uint32_t product,
+                     const struct view *given, const struct view *output, struct fused_part *out);
+/* Reads the code of a launch. Returns false if it is invalid. */
+bool fused_read_launch(const struct launch *launch, struct fused *out);
+
 /* A launch of fused_matmul or fused_conv, divided into the launch of the product and the steps after it. */
 struct fused_product {
     struct launch product;  /* writes `product_output` */
-    struct launch rest;     /* its first input is the product, its others those that the steps read */
-    struct fused_plan plan; /* of `rest`; without steps if nothing follows the product */
+    struct fused_part rest; /* its first input is the product; without steps if nothing follows the product */
     /* The output, with the type of the product. If that is bf16 or f16, the product is not stored there. */
     struct view product_output;
-    struct view product_inputs[2], rest_inputs[FUSED_MAX_INPUTS];
+    struct view product_inputs[2];
     struct matmul_attributes matmul;
     struct conv_attributes conv;
 };
