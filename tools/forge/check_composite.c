@@ -6,6 +6,7 @@
 #include "base/string.h"
 #include "check_maker.h"
 #include "forge/ir/fused.h"
+#include "forge/ir/layout.h"
 #include "forge/ir/builder.h"
 #include "forge/ir/library.h"
 
@@ -353,6 +354,47 @@ static void make_fused_conv(struct maker *m, struct arguments *a)
              forge_shape_of(out, 1, 1));
 }
 
+/* --- images in other layouts ---------------------------------------------------------------------------- */
+
+static void make_reorder(struct maker *m, struct arguments *a)
+{
+    forge_shape images = forge_shape_of(maker_size(m, 3, 4), maker_size(m, 40, 256), maker_size(m, 9, 56),
+                                        maker_size(m, 20, 56));
+    uint32_t from = maker_below(m, LAYOUT_COUNT), to = maker_below(m, LAYOUT_COUNT);
+    add_wide(m, a, layout_shape((enum value_layout)from, &images), -1, 1);
+    a->attributes.numbers[0] = from;
+    a->attributes.numbers[1] = to;
+    a->attributes.numbers[2] = (uint32_t)images.dims[1];
+}
+
+/* Inputs: x and the weight, then operands of the steps: images, a number for each channel, and a scalar. */
+static void make_layout_conv(struct maker *m, struct arguments *a)
+{
+    int64_t n = maker_size(m, 3, 4), in = maker_size(m, 35, 64), out = 16 * maker_size(m, 3, 4);
+    int64_t width = 3 + maker_size(m, 17, 53);
+    uint32_t stride = 1 + maker_below(m, 2), from = maker_below(m, LAYOUT_COUNT), to = 1 + maker_below(m, 2);
+    forge_shape images = forge_shape_of(n, in, width, width),
+                result = forge_shape_of(n, out, width, (width - 1) / stride + 1), one = forge_shape_of(1, out, 1, 1);
+    struct fused fused = {.count = 4,
+                          .steps = {{OP_CONV, 0, 2, {0, 1}},
+                                    {OP_BINARY, FORGE_MUL, 2, {FUSED_MAX_INPUTS, 3}},
+                                    {OP_BINARY, FORGE_ADD, 2, {2, FUSED_MAX_INPUTS + 1}},
+                                    {OP_UNARY, FORGE_TANH, 1, {FUSED_MAX_INPUTS + 2}}},
+                          .conv = {.groups = 1,
+                                   .stride = {1, stride},
+                                   .dilation = {1, 1},
+                                   .before = {1, 1},
+                                   .after = {1, 1}}};
+    add_wide(m, a, layout_shape((enum value_layout)from, &images), -1, 1);
+    add_wide(m, a, forge_shape_of(out, in, 3, 3), -1, 1);
+    add_wide(m, a, layout_shape((enum value_layout)to, &result), -1, 1);
+    add_wide(m, a, layout_shape((enum value_layout)to, &one), -1, 1);
+    fused_write(&fused, &a->attributes);
+    string_copy(a->attributes.name, sizeof a->attributes.name, "layout_conv");
+    a->attributes.numbers[0] = from;
+    a->attributes.numbers[1] = to;
+}
+
 static const struct recipe {
     const char *name;
     size_t values; /* number of outputs */
@@ -376,7 +418,8 @@ bool composite_is_of_models(unsigned i)
 
 static bool is_fused(unsigned i)
 {
-    static const char *const names[] = {"fused", "fused_matmul", "fused_conv", NULL};
+    static const char *const names[] = {"fused",   "fused_matmul", "fused_conv", "reorder",
+                                        "layout_conv", NULL};
     return string_is_one_of(recipes[i].name, names);
 }
 

@@ -45,7 +45,7 @@ uint32_t fused_words(enum op op)
 bool fused_is(const struct composite_attributes *attributes)
 {
     return strcmp(attributes->name, "fused") == 0 || strcmp(attributes->name, "fused_matmul") == 0 ||
-           strcmp(attributes->name, "fused_conv") == 0;
+           strcmp(attributes->name, "fused_conv") == 0 || strcmp(attributes->name, "layout_conv") == 0;
 }
 
 /* --- words ---------------------------------------------------------------------------------------------- */
@@ -128,6 +128,12 @@ static const char *name_of(enum op first)
     return operation && operation->composite ? operation->composite : "fused";
 }
 
+/* Returns true if a composite with this name can begin with this operation. */
+static bool begins(const char *name, enum op first)
+{
+    return strcmp(name, name_of(first)) == 0 || (first == OP_CONV && strcmp(name, "layout_conv") == 0);
+}
+
 bool fused_write(const struct fused *fused, struct composite_attributes *out)
 {
     uint32_t at = 0;
@@ -154,7 +160,7 @@ bool fused_read(const struct composite_attributes *attributes, size_t input_coun
         if (!read_word(attributes->code[at], input_count, out->count, step))
             return false;
         bool is_product = step->op == OP_MATMUL || step->op == OP_CONV;
-        if (out->count == 0 ? strcmp(attributes->name, name_of((enum op)step->op)) != 0 : is_product)
+        if (out->count == 0 ? !begins(attributes->name, (enum op)step->op) : is_product)
             return false;
         if (step->op == OP_CONV && !read_conv(&attributes->code[at + 1], &out->conv))
             return false;

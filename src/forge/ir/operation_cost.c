@@ -272,9 +272,11 @@ static void add(struct program_cost *sum, struct program_cost cost)
     sum->written_bytes += cost.written_bytes;
 }
 
+/* Returns true for composites that exist only because a kernel computes them at once. */
 static bool is_fused(const struct node *node)
 {
-    return node->op == OP_COMPOSITE && fused_is(node->attributes);
+    const struct composite_attributes *a = node->attributes;
+    return node->op == OP_COMPOSITE && (fused_is(a) || strcmp(a->name, "reorder") == 0);
 }
 
 static struct program_cost cost_of_all(const forge_graph *graph, struct body_costs *cache)

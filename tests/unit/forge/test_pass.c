@@ -67,7 +67,7 @@ static void test_added_passes_run_at_their_position(void **state)
                                      .notify_context = names};
     forge_graph *graph = small_graph(), *made = NULL;
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_OK);
-    assert_string_equal(names, "first second expand one two three transfer fold last regroup fuse order ");
+    assert_string_equal(names, "first second expand one two three transfer fold last regroup fuse layout order ");
     forge_graph_free(made);
     names[0] = '\0';
     options.stop_after = "two";
@@ -80,8 +80,9 @@ static void test_added_passes_run_at_their_position(void **state)
     assert_string_equal(forge_pass_name_at(2), "fold");
     assert_string_equal(forge_pass_name_at(3), "regroup");
     assert_string_equal(forge_pass_name_at(4), "fuse");
-    assert_string_equal(forge_pass_name_at(5), "order");
-    assert_null(forge_pass_name_at(6));
+    assert_string_equal(forge_pass_name_at(5), "layout");
+    assert_string_equal(forge_pass_name_at(6), "order");
+    assert_null(forge_pass_name_at(7));
 }
 
 static void test_passes_can_be_skipped(void **state)
@@ -92,7 +93,7 @@ static void test_passes_can_be_skipped(void **state)
         .struct_size = sizeof options, .notify = note_name, .notify_context = names, .skip = "fuse,expand"};
     forge_graph *graph = small_graph(), *made = NULL;
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_OK);
-    assert_string_equal(names, "transfer fold regroup order ");
+    assert_string_equal(names, "transfer fold regroup layout order ");
     forge_graph_free(made);
     options.skip = "fold,melt";
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_INVALID);
