@@ -42,6 +42,20 @@ static void add_step(struct fused *fused, enum op op, uint8_t kind, uint8_t oper
         (uint8_t)op, kind, op == OP_UNARY ? 1 : 2, {previous, op == OP_UNARY ? 0 : operand}};
 }
 
+/* Adds images that are multiplied by and added to a number for each channel, and then added to the sums. */
+static void add_side(struct trial *t, struct fused *fused, forge_shape each, forge_shape channels)
+{
+    uint8_t sums = (uint8_t)(FUSED_MAX_INPUTS + fused->count - 1), first = (uint8_t)t->input_count;
+    t->inputs[t->input_count++] = random_view(channels);
+    t->inputs[t->input_count++] = random_view(each);
+    fused->steps[fused->count++] =
+        (struct fused_step){OP_BINARY, FORGE_MUL, 2, {first, (uint8_t)(first + 1)}};
+    add_step(fused, OP_BINARY, FORGE_ADD, first);
+    fused->steps[fused->count] =
+        (struct fused_step){OP_BINARY, FORGE_ADD, 2, {(uint8_t)(FUSED_MAX_INPUTS + fused->count - 1), sums}};
+    fused->count++;
+}
+
 /* Adds an operand of every extent, and steps that read them. */
 static void add_steps(struct trial *t, struct fused *fused, forge_shape result, enum value_layout to)
 {
@@ -54,6 +68,7 @@ static void add_steps(struct trial *t, struct fused *fused, forge_shape result, 
         add_step(fused, OP_BINARY, i % 2 ? FORGE_MUL : FORGE_ADD, (uint8_t)t->input_count);
         t->inputs[t->input_count++] = random_view(shapes[i]);
     }
+    add_side(t, fused, each, channels);
     add_step(fused, OP_UNARY, FORGE_RELU, 0);
     add_step(fused, OP_UNARY, FORGE_SIGMOID, 0);
 }

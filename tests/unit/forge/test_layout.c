@@ -56,8 +56,8 @@ static const char two_convs[] = "forge graph 1\n"
                                 "%1 = input \"x\" : f32[2,3,8,8]\n"
                                 "%2 = read \"w\" : f32[16,3,3,3]\n"
                                 "%3 = read \"v\" : f32[16,16,1,1]\n"
-                                "%4 = conv(%1, %2) : f32[2,16,6,6] @first\n"
-                                "%5 = conv(%4, %3) : f32[2,16,6,6] @second\n"
+                                "%4 = conv(%1, %2) groups=1 stride=[1,1] dilation=[1,1] : f32[2,16,6,6] @first\n"
+                                "%5 = conv(%4, %3) groups=1 stride=[1,1] dilation=[1,1] : f32[2,16,6,6] @second\n"
                                 "output \"y\" = %5\n";
 
 static void test_only_the_last_images_are_reordered(void **state)

@@ -14,7 +14,7 @@ enum {
 #define MIN_THREAD_WORK 4e6 /* minimum work per thread, in FLOP */
 #define PACK_GRAIN      (1 << 16) /* minimum number of weights that a thread packs */
 
-_Static_assert(DIRECT_COPY_BYTES + DIRECT_UNARY_BYTES <= KERNEL_SCRATCH_BYTES, "the scratch memory holds both");
+_Static_assert(DIRECT_COPY_BYTES + 2 * DIRECT_SPARE_BYTES <= KERNEL_SCRATCH_BYTES, "the scratch memory holds both");
 
 static int64_t min(int64_t a, int64_t b)
 {
@@ -70,25 +70,70 @@ static bool has_unary(uint8_t kind)
     return elementwise_takes_unary(&launch);
 }
 
-/* Describes a step of the code that reads the value of the step before. Returns false if the kernel cannot
- * compute it. */
-static bool read_step(const struct launch *launch, const struct fused_step *step, uint8_t previous,
-                      enum value_layout layout, struct direct_step *out)
+/* The operand numbers of the values that exist before a step. */
+struct live {
+    uint8_t sums;
+    uint8_t side; /* 0: none */
+};
+
+/* Adds a step with an operand. Returns false if the kernel cannot compute it. */
+static bool add_step(const struct launch *launch, struct direct *d, enum direct_kind kind, bool is_on_side,
+                     uint8_t operand)
 {
-    bool is_first = step->operands[0] == previous;
-    *out = (struct direct_step){.kind = DIRECT_UNARY, .unary = step->kind};
-    if (step->op == OP_UNARY)
-        return is_first && has_unary(step->kind);
-    uint8_t other = step->operands[is_first ? 1 : 0];
-    if (step->op != OP_BINARY || (step->kind != FORGE_ADD && step->kind != FORGE_MUL) ||
-        step->operands[is_first ? 0 : 1] != previous || other >= FUSED_MAX_INPUTS || other < 2)
-        return false;
-    out->kind = step->kind == FORGE_ADD ? DIRECT_ADD : DIRECT_MULTIPLY;
-    out->operand = other;
-    return find_extent(&launch->inputs[other], &launch->outputs[0], layout, out);
+    struct direct_step *step = &d->steps[d->step_count++];
+    *step = (struct direct_step){.kind = kind, .is_on_side = is_on_side, .operand = operand};
+    return operand >= 2 && operand < FUSED_MAX_INPUTS &&
+           find_extent(&launch->inputs[operand], &launch->outputs[0], d->to, step);
 }
 
-/* Reads the code of the launch. Returns false if it is not a chain of steps that the kernel can compute. */
+/* Reads a sum or a product of two values, the first of which is not smaller than the second. */
+static bool read_binary(const struct launch *launch, const struct fused_step *step, uint8_t value,
+                        struct direct *d, struct live *live)
+{
+    enum direct_kind kind = step->kind == FORGE_ADD ? DIRECT_ADD : DIRECT_MULTIPLY;
+    bool is_swapped = step->operands[1] == live->sums ||
+                      (step->operands[1] == live->side && step->operands[0] != live->sums) ||
+                      (step->operands[0] < 2);
+    uint8_t x = step->operands[is_swapped], y = step->operands[!is_swapped];
+    if (step->kind != FORGE_ADD && step->kind != FORGE_MUL)
+        return false;
+    if (x == live->sums && live->side && y == live->side) {
+        d->steps[d->step_count++] = (struct direct_step){.kind = kind, .extent = DIRECT_SIDE};
+        *live = (struct live){value, 0};
+        return true;
+    }
+    if (x == live->sums) {
+        live->sums = value;
+        return add_step(launch, d, kind, false, y);
+    }
+    if (!live->side) {
+        if (x < FUSED_MAX_INPUTS && !forge_shape_equal(&launch->inputs[x].shape, &launch->outputs[0].shape)) {
+            x = y;
+            y = step->operands[is_swapped];
+        }
+        if (!add_step(launch, d, DIRECT_LOAD, true, x) || d->steps[d->step_count - 1].extent != DIRECT_EACH)
+            return false;
+    } else if (x != live->side) {
+        return false;
+    }
+    live->side = value;
+    return add_step(launch, d, kind, true, y);
+}
+
+/* Reads a step of the code. value: the operand number of its value. Returns false if the kernel cannot compute
+ * it. */
+static bool read_step(const struct launch *launch, const struct fused_step *step, uint8_t value,
+                      struct direct *d, struct live *live)
+{
+    if (step->op == OP_BINARY)
+        return read_binary(launch, step, value, d, live);
+    d->steps[d->step_count++] = (struct direct_step){.kind = DIRECT_UNARY, .unary = step->kind};
+    bool is_known = step->op == OP_UNARY && step->operands[0] == live->sums && has_unary(step->kind);
+    live->sums = value;
+    return is_known;
+}
+
+/* Reads the code of the launch. Returns false if it needs other steps than the kernel can compute. */
 static bool read_code(const struct launch *launch, struct fused *fused, struct direct *d)
 {
     const struct composite_attributes *a = launch->attributes;
@@ -98,14 +143,15 @@ static bool read_code(const struct launch *launch, struct fused *fused, struct d
         return false;
     d->from = (enum value_layout)a->numbers[0];
     d->to = (enum value_layout)a->numbers[1];
-    d->step_count = fused->count - 1;
+    struct live live = {FUSED_MAX_INPUTS, 0};
+    d->step_count = 0;
     if (d->from >= LAYOUT_COUNT || (d->to != LAYOUT_BLOCKS && d->to != LAYOUT_LAST) ||
         launch->outputs[0].shape.rank != (d->to == LAYOUT_BLOCKS ? 5 : 4))
         return false;
     for (uint32_t i = 1; i < fused->count; i++)
-        if (!read_step(launch, &fused->steps[i], (uint8_t)(FUSED_MAX_INPUTS + i - 1), d->to, &d->steps[i - 1]))
+        if (!read_step(launch, &fused->steps[i], (uint8_t)(FUSED_MAX_INPUTS + i), d, &live))
             return false;
-    return true;
+    return live.side == 0 && live.sums == FUSED_MAX_INPUTS + fused->count - 1;
 }
 
 /* --- sizes ---------------------------------------------------------------------------------------------- */
@@ -464,7 +510,7 @@ struct band {
     struct direct *direct;
     int64_t image, group, row, rows;
     const float *x; /* the first pixel that the first row reads */
-    float *spare;
+    float *spare, *side;
 };
 
 /* Sets the addresses of operands for a tile. offset: of the tile's first sum in the result. channel: its first
@@ -473,7 +519,7 @@ static void set_operands(const struct band *b, int64_t offset, int64_t channel, 
 {
     for (size_t i = 0; i < b->direct->step_count; i++) {
         const struct direct_step *step = &b->direct->steps[i];
-        if (step->kind == DIRECT_UNARY)
+        if (step->kind == DIRECT_UNARY || step->extent == DIRECT_SIDE)
             continue;
         int64_t at = step->extent == DIRECT_EACH       ? offset
                      : step->extent == DIRECT_CHANNELS ? b->image * step->next_image + channel
@@ -490,7 +536,8 @@ static void run_panel(const struct band *b, int64_t channel, const float *weight
     int64_t first = b->image * d->result_image + lane / LAYOUT_LANES * d->result_block +
                     lane % LAYOUT_LANES * d->result_channel;
     struct direct_tile tile = {
-        .direct = d, .weights = weights, .lanes = (size_t)(d->lanes - channel), .spare = b->spare};
+        .direct = d, .weights = weights, .lanes = (size_t)(d->lanes - channel),
+        .spare = b->spare, .side = b->side};
     for (int64_t i = 0; i < b->rows; i++) {
         int64_t place = (b->row + i) * d->columns, columns = min(d->columns, d->places - place);
         /* All tiles get nearly the same number of pixels, because few pixels use few registers. */
@@ -532,7 +579,8 @@ void direct_run(const struct direct_code *code, const struct launch *launch, siz
                      .launch = launch,
                      .direct = &d,
                      .group = -1,
-                     .spare = (float *)(void *)((char *)scratch + DIRECT_COPY_BYTES)};
+                     .spare = (float *)(void *)((char *)scratch + DIRECT_COPY_BYTES),
+                     .side = (float *)(void *)((char *)scratch + DIRECT_COPY_BYTES + DIRECT_SPARE_BYTES)};
     size_t bands = (size_t)quotient_up(d.rows, cut.band), last = SIZE_MAX;
     for (size_t i = first; i < end; i++) {
         size_t band = i / cut.parts, panel = i % cut.parts * cut.part;

@@ -27,19 +27,21 @@
 enum {
     DIRECT_TAPS = 256,                     /* maximum number of taps */
     DIRECT_COPY_BYTES = 5 << 19,           /* maximum size of the copied rows of x */
-    DIRECT_UNARY_BYTES = 1 << 15,          /* scratch memory for unary steps */
+    DIRECT_SPARE_BYTES = 1 << 14,          /* scratch memory for a tile in unary steps, and for the side */
     DIRECT_TILE_ROWS = GEMM_TILE_ROWS,     /* maximum number of pixels in a tile */
-    DIRECT_STEPS = FUSED_MAX_STEPS,
+    DIRECT_STEPS = 2 * FUSED_MAX_STEPS,
 };
 
-/* A step on the sums of a tile. */
+/* A step on the sums of a tile, or on a second value, the side. For example, the scaled result of another
+ * convolution is a side that is added to the sums. */
 struct direct_step {
-    enum direct_kind { DIRECT_ADD, DIRECT_MULTIPLY, DIRECT_UNARY } kind;
+    enum direct_kind { DIRECT_ADD, DIRECT_MULTIPLY, DIRECT_UNARY, DIRECT_LOAD } kind;
+    bool is_on_side; /* the step changes the side; DIRECT_LOAD begins it */
     uint8_t unary;   /* forge_unary_kind */
-    uint8_t operand; /* the launch's input that is added or multiplied */
+    uint8_t operand; /* the launch's input that is added, multiplied or loaded */
     /* DIRECT_EACH: the operand has the shape of the result; DIRECT_CHANNELS: one number for each channel, or
-     * for each image and channel; DIRECT_ONE: one number */
-    enum direct_extent { DIRECT_EACH, DIRECT_CHANNELS, DIRECT_ONE } extent;
+     * for each image and channel; DIRECT_ONE: one number; DIRECT_SIDE: the operand is the side */
+    enum direct_extent { DIRECT_EACH, DIRECT_CHANNELS, DIRECT_ONE, DIRECT_SIDE } extent;
     int64_t next_image; /* DIRECT_CHANNELS: distance between images, in elements; 0: all have the same */
 };
 
@@ -74,7 +76,7 @@ struct direct_tile {
     float *out;
     size_t lanes;                        /* number of channels that are stored */
     const float *operands[DIRECT_STEPS]; /* by step: address for the first pixel and channel of the tile */
-    float *spare;                        /* scratch: [rows, width] */
+    float *spare, *side;                 /* scratch: [rows, width] */
 };
 
 /* The code for one instruction set. */
