@@ -374,17 +374,15 @@ static void make_layout_conv(struct maker *m, struct arguments *a)
     int64_t width = 3 + maker_size(m, 17, 53);
     uint32_t stride = 1 + maker_below(m, 2), from = maker_below(m, LAYOUT_COUNT), to = 1 + maker_below(m, 2);
     forge_shape images = forge_shape_of(n, in, width, width),
-                result = forge_shape_of(n, out, width, (width - 1) / stride + 1), one = forge_shape_of(1, out, 1, 1);
-    struct fused fused = {.count = 4,
-                          .steps = {{OP_CONV, 0, 2, {0, 1}},
-                                    {OP_BINARY, FORGE_MUL, 2, {FUSED_MAX_INPUTS, 3}},
-                                    {OP_BINARY, FORGE_ADD, 2, {2, FUSED_MAX_INPUTS + 1}},
-                                    {OP_UNARY, FORGE_TANH, 1, {FUSED_MAX_INPUTS + 2}}},
-                          .conv = {.groups = 1,
-                                   .stride = {1, stride},
-                                   .dilation = {1, 1},
-                                   .before = {1, 1},
-                                   .after = {1, 1}}};
+                result = forge_shape_of(n, out, width, (width - 1) / stride + 1),
+                one = forge_shape_of(1, out, 1, 1);
+    struct fused fused = {
+        .count = 4,
+        .steps = {{OP_CONV, 0, 2, {0, 1}},
+                  {OP_BINARY, FORGE_MUL, 2, {FUSED_MAX_INPUTS, 3}},
+                  {OP_BINARY, FORGE_ADD, 2, {2, FUSED_MAX_INPUTS + 1}},
+                  {OP_UNARY, FORGE_TANH, 1, {FUSED_MAX_INPUTS + 2}}},
+        .conv = {.groups = 1, .stride = {1, stride}, .dilation = {1, 1}, .before = {1, 1}, .after = {1, 1}}};
     add_wide(m, a, layout_shape((enum value_layout)from, &images), -1, 1);
     add_wide(m, a, forge_shape_of(out, in, 3, 3), -1, 1);
     add_wide(m, a, layout_shape((enum value_layout)to, &result), -1, 1);
@@ -418,8 +416,8 @@ bool composite_is_of_models(unsigned i)
 
 static bool is_fused(unsigned i)
 {
-    static const char *const names[] = {"fused",   "fused_matmul", "fused_conv", "reorder",
-                                        "layout_conv", NULL};
+    static const char *const names[] = {"fused",   "fused_matmul", "fused_conv",
+                                        "reorder", "layout_conv",  NULL};
     return string_is_one_of(recipes[i].name, names);
 }
 

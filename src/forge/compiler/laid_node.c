@@ -118,7 +118,8 @@ static bool read_elementwise(const forge_graph *graph, const struct node *node, 
     for (uint8_t i = 0; i < node->input_count; i++) {
         uint8_t role;
         /* Steps on runs of LAYOUT_LANES numbers would be slow, so operands for each channel are excluded. */
-        if (!find_role(input_of(graph, node, i), &graph->values[node->output], &role) || role == LAID_CHANNELS)
+        if (!find_role(input_of(graph, node, i), &graph->values[node->output], &role) ||
+            role == LAID_CHANNELS)
             return false;
         has_images |= role == LAID_EACH;
         out->operands[out->count++] = (struct laid_operand){i, role};
@@ -132,7 +133,8 @@ static bool read_one_input(const forge_graph *graph, const struct node *node, st
     enum { ROWS_AND_COLUMNS = 12 };
     const struct reduce_attributes *reduce = node->attributes;
     const struct window_attributes *window = node->attributes;
-    bool is_reduce = node->op == OP_REDUCE && reduce->axes == ROWS_AND_COLUMNS && reduce->kind <= FORGE_MINIMUM;
+    bool is_reduce =
+        node->op == OP_REDUCE && reduce->axes == ROWS_AND_COLUMNS && reduce->kind <= FORGE_MINIMUM;
     bool is_window = node->op == OP_WINDOW && window->windows.axes == ROWS_AND_COLUMNS;
     out->operands[out->count++] = (struct laid_operand){0, LAID_EACH};
     return (is_reduce || is_window) && value_is_images(input_of(graph, node, 0));
@@ -232,6 +234,26 @@ static bool has_kernel(const forge_graph *graph, const struct node *node, const 
     return device->ops->select(device, &launch, &selection) == JOULE_OK;
 }
 
+bool laid_is_direct(const forge_graph *graph, const struct node *node, forge_device *device)
+{
+    struct view views[3];
+    struct selection selection;
+    if (node->op != OP_CONV)
+        return false;
+    for (size_t i = 0; i < 3; i++) {
+        const struct value *value = i < 2 ? input_of(graph, node, i) : &graph->values[node->output];
+        views[i] = view_packed(value->dtype, NULL, dim_max_shape(&graph->dims, &value->shape));
+    }
+    struct launch launch = {.op = OP_CONV,
+                            .attributes = node->attributes,
+                            .inputs = views,
+                            .input_count = 2,
+                            .outputs = views + 2,
+                            .output_count = 1};
+    return device->ops->select(device, &launch, &selection) == JOULE_OK &&
+           strcmp(selection.kernel, "f32_direct_conv") == 0;
+}
+
 void laid_node_of(const forge_graph *graph, const struct node *node, enum value_layout layout,
                   forge_device *device, struct laid_node *out)
 {
@@ -259,8 +281,7 @@ void laid_node_of(const forge_graph *graph, const struct node *node, enum value_
 forge_value laid_reorder(forge_builder *builder, forge_value x, enum value_layout from, enum value_layout to,
                          int64_t channels)
 {
-    struct composite_attributes attributes = {.name = "reorder",
-                                              .numbers = {from, to, (uint32_t)channels}};
+    struct composite_attributes attributes = {.name = "reorder", .numbers = {from, to, (uint32_t)channels}};
     return library_composite(builder, &attributes, &x, 1);
 }
 
@@ -289,8 +310,8 @@ static forge_value emit_conv(forge_builder *builder, const forge_graph *graph, c
     enum value_layout from = (enum value_layout)builder->graph->values[operands[0]].layout;
     struct composite_attributes attributes = conv_attributes_of(laid, from, layout);
     for (size_t i = 0; i < laid->count; i++)
-        in[i] = laid->operands[i].role == LAID_CHANNELS ? channels_in(builder, operands[i], layout)
-                                                        : operands[i];
+        in[i] =
+            laid->operands[i].role == LAID_CHANNELS ? channels_in(builder, operands[i], layout) : operands[i];
     builder_add_composite(builder, &attributes, in, laid->count, conv_body,
                           &(struct laid_body){graph, node, &attributes}, &value, 1);
     return value;
@@ -345,7 +366,8 @@ static forge_value emit_reduce(forge_builder *builder, const struct node *node, 
 }
 
 forge_value laid_node_emit(forge_builder *builder, const forge_graph *graph, const struct node *node,
-                           const struct laid_node *laid, const forge_value *operands, enum value_layout layout)
+                           const struct laid_node *laid, const forge_value *operands,
+                           enum value_layout layout)
 {
     switch (laid->kind) {
     case LAID_CONV:

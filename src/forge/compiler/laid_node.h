@@ -41,10 +41,14 @@ bool value_is_images(const struct value *value);
 /* Adds the node with images in `layout`. operands: by number; layout of each LAID_X in x_layout. Returns the
  * node's value, which is in `layout`, except that of a reduction, which is in LAYOUT_PACKED. */
 forge_value laid_node_emit(forge_builder *builder, const forge_graph *graph, const struct node *node,
-                           const struct laid_node *laid, const forge_value *operands, enum value_layout layout);
+                           const struct laid_node *laid, const forge_value *operands,
+                           enum value_layout layout);
 /* Adds a reorder. images: the shape in LAYOUT_PACKED. */
 forge_value laid_reorder(forge_builder *builder, forge_value x, enum value_layout from, enum value_layout to,
                          int64_t channels);
+
+/* Returns true if the device computes the node, a convolution of packed images, without packing windows. */
+bool laid_is_direct(const forge_graph *graph, const struct node *node, forge_device *device);
 
 /* --- layout_cost.c -------------------------------------------------------------------------------------- */
 

@@ -19,17 +19,17 @@ enum { CANDIDATES = sizeof candidates / sizeof *candidates };
 struct laying {
     const forge_graph *graph;
     forge_device *device;
-    struct laid_node *nodes;  /* by node, for the layout that is considered */
+    struct laid_node *nodes;         /* by node, for the layout that is considered */
     const enum value_layout *wanted; /* the layout of all clusters; NULL: the best */
-    uint32_t *cluster;        /* by node: a node of its cluster, or itself; see cluster_of */
+    uint32_t *cluster;               /* by node: a node of its cluster, or itself; see cluster_of */
     double *gains;            /* by node that represents a cluster: the seconds that the layout saves */
     double *best_gains;       /* by node: the seconds that the chosen layout of its cluster saves */
     uint8_t *layouts;         /* by node: the chosen layout */
     struct laid_node *chosen; /* by node: its description in the chosen layout */
     /* by value: the last node that paid for its reorder; each reorder is counted once for each cluster */
     uint32_t *paid;
-    bool *is_kept;      /* by value: it is an output or the new value of a slot, and so must be packed */
-    forge_value *laid;  /* by value: the value in the layout of its cluster, or FORGE_NO_VALUE */
+    bool *is_kept;     /* by value: it is an output or the new value of a slot, and so must be packed */
+    forge_value *laid; /* by value: the value in the layout of its cluster, or FORGE_NO_VALUE */
 };
 
 /* --- clusters ------------------------------------------------------------------------------------------- */
@@ -95,7 +95,8 @@ static void count_node(struct laying *l, uint32_t n, enum value_layout layout)
         forge_value weight = node_input(graph, node, laid->operands[1].input);
         l->gains[own] += layout_gain(graph, node, laid, layout, is_frozen(graph, weight), l->device);
     }
-    for (size_t i = 0; own == NONE && i < node->input_count; i++) { /* a packed node reads the cluster's images */
+    for (size_t i = 0; own == NONE && i < node->input_count;
+         i++) { /* a packed node reads the cluster's images */
         forge_value value = node_input(graph, node, i);
         if (makes_images(&l->nodes[graph->values[value].node]))
             pay_reorder(l, cluster_of(l, graph->values[value].node), value);
@@ -146,8 +147,8 @@ static int64_t channels_of(const struct laying *l, forge_value value)
 static forge_value packed(struct laying *l, forge_builder *builder, forge_value *map, forge_value value)
 {
     if (map[value] == FORGE_NO_VALUE)
-        map[value] = laid_reorder(builder, l->laid[value], layout_of(l, value), LAYOUT_PACKED,
-                                  channels_of(l, value));
+        map[value] =
+            laid_reorder(builder, l->laid[value], layout_of(l, value), LAYOUT_PACKED, channels_of(l, value));
     return map[value];
 }
 

@@ -7,24 +7,26 @@
 #include <math.h>
 #include "forge/hal/backend.h"
 
-/* How fast convolutions are in a layout. */
+/* How fast convolutions are: packed, in each other layout, and packed but without packing of windows. */
+enum { DIRECT = LAYOUT_COUNT };
 static const struct layout_rate {
     double share;        /* of the FLOP rate that a convolution with enough pixels and channels reaches */
     double panel;        /* channels of the result that are computed at once; the last ones may be unused */
     double pixels;       /* neighbouring pixels of a row that are computed at once; INFINITY: of all rows */
     double window_bytes; /* bytes of windows that are packed for each byte of x and each tap */
-} layout_rates[LAYOUT_COUNT] = {
+} layout_rates[LAYOUT_COUNT + 1] = {
     [LAYOUT_PACKED] = {.share = 0.88, .panel = 1, .pixels = INFINITY, .window_bytes = 1},
     [LAYOUT_LAST] = {.share = 0.97, .panel = 32, .pixels = 14, .window_bytes = 0},
+    [DIRECT] = {.share = 0.95, .panel = 32, .pixels = 14, .window_bytes = 0},
     [LAYOUT_BLOCKS] = {.share = 0.98, .panel = 32, .pixels = 14, .window_bytes = 0},
 };
 
-enum { FEW_PIXELS = 4 }; /* a tile with fewer pixels waits for the latency of its multiply-adds */
-#define FLOP_PER_S     118e9 /* of one core, if the device does not state its rate */
-#define WINDOW_BYTES_S 60e9  /* bytes of windows that are packed per second */
-#define WEIGHT_BYTES_S 8e9   /* bytes of weights that are packed per second */
-#define COPY_BYTES_S   20e9  /* bytes of rows that are copied per second, for padding and strides */
-#define REORDER_BYTES_S 6e9  /* bytes of images that are reordered per second */
+enum { FEW_PIXELS = 4 };      /* a tile with fewer pixels waits for the latency of its multiply-adds */
+#define FLOP_PER_S      118e9 /* of one core, if the device does not state its rate */
+#define WINDOW_BYTES_S  60e9  /* bytes of windows that are packed per second */
+#define WEIGHT_BYTES_S  8e9   /* bytes of weights that are packed per second */
+#define COPY_BYTES_S    20e9  /* bytes of rows that are copied per second, for padding and strides */
+#define REORDER_BYTES_S 6e9   /* bytes of images that are reordered per second */
 
 static double flop_rate(forge_device *device)
 {
@@ -50,7 +52,8 @@ struct conv_size {
     bool is_copied;
 };
 
-static struct conv_size size_of(const forge_graph *graph, const struct node *node, const struct laid_node *laid)
+static struct conv_size size_of(const forge_graph *graph, const struct node *node,
+                                const struct laid_node *laid)
 {
     const struct value *x = &graph->values[node_input(graph, node, laid->operands[0].input)],
                        *weight = &graph->values[node_input(graph, node, laid->operands[1].input)],
@@ -71,7 +74,8 @@ static struct conv_size size_of(const forge_graph *graph, const struct node *nod
     return s;
 }
 
-static double seconds_of(const struct conv_size *s, enum value_layout layout, bool is_packed_once, double flop_per_s)
+/* layout: an enum value_layout or DIRECT. */
+static double seconds_of(const struct conv_size *s, unsigned layout, bool is_packed_once, double flop_per_s)
 {
     const struct layout_rate *rate = &layout_rates[layout];
     double flop = s->flop * round_up(s->channels, rate->panel) / s->channels;
@@ -90,7 +94,8 @@ double layout_gain(const forge_graph *graph, const struct node *node, const stru
 {
     struct conv_size size = size_of(graph, node, laid);
     double rate = flop_rate(device);
-    return seconds_of(&size, LAYOUT_PACKED, false, rate) - seconds_of(&size, layout, is_packed_once, rate);
+    unsigned packed = laid_is_direct(graph, node, device) ? DIRECT : LAYOUT_PACKED;
+    return seconds_of(&size, packed, is_packed_once, rate) - seconds_of(&size, layout, is_packed_once, rate);
 }
 
 double layout_reorder_seconds(const forge_graph *graph, forge_value images)

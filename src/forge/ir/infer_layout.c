@@ -6,7 +6,8 @@
 
 static bool is_named(const struct inference *i, const char *name)
 {
-    return i->op == OP_COMPOSITE && strcmp(((const struct composite_attributes *)i->attributes)->name, name) == 0;
+    return i->op == OP_COMPOSITE &&
+           strcmp(((const struct composite_attributes *)i->attributes)->name, name) == 0;
 }
 
 /* Returns true if each element of the result depends on one element of each input. */

@@ -26,7 +26,8 @@ forge_value layout_apply(forge_builder *builder, forge_value images, enum value_
     if (layout != LAYOUT_BLOCKS)
         return images;
     if (missing)
-        images = forge_pad(builder, images, (const int64_t[]){0, 0, 0, 0}, (const int64_t[]){0, missing, 0, 0}, 0);
+        images =
+            forge_pad(builder, images, (const int64_t[]){0, 0, 0, 0}, (const int64_t[]){0, missing, 0, 0}, 0);
     forge_shape apart = forge_shape_of(shape.dims[0], blocks, LAYOUT_LANES, shape.dims[2], shape.dims[3]);
     return forge_transpose(builder, forge_reshape(builder, images, apart), (const uint32_t[]){0, 1, 3, 4, 2});
 }

@@ -11,13 +11,13 @@ static bool is_laid_out(forge_builder *b, const char *what, forge_value x, uint3
     if (!builder_is_ok(b))
         return false;
     bool is_known = layout < LAYOUT_COUNT && channels > 0 && channels <= DIM_MAX_NUMBER - LAYOUT_LANES;
-    bool is_so = is_known && shape.rank == (layout == LAYOUT_BLOCKS ? 5 : 4) &&
-                 shape.dims[channel_dims[layout]] ==
-                     (layout == LAYOUT_BLOCKS ? layout_blocks(channels) : channels) &&
-                 (layout != LAYOUT_BLOCKS || shape.dims[4] == LAYOUT_LANES);
+    bool is_so =
+        is_known && shape.rank == (layout == LAYOUT_BLOCKS ? 5 : 4) &&
+        shape.dims[channel_dims[layout]] == (layout == LAYOUT_BLOCKS ? layout_blocks(channels) : channels) &&
+        (layout != LAYOUT_BLOCKS || shape.dims[4] == LAYOUT_LANES);
     if (!is_so)
-        forge_builder_fail(b, "%s: an operand is not %lld channels in the layout %s", what, (long long)channels,
-                           layout_name((enum value_layout)layout));
+        forge_builder_fail(b, "%s: an operand is not %lld channels in the layout %s", what,
+                           (long long)channels, layout_name((enum value_layout)layout));
     return is_so;
 }
 

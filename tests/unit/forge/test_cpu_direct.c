@@ -23,9 +23,8 @@ static struct view random_view(forge_shape shape)
 /* Describes a convolution without further steps. */
 static struct fused fused_of(const struct size *s)
 {
-    struct fused fused = {.count = 1,
-                          .steps = {{OP_CONV, 0, 2, {0, 1}}},
-                          .conv = {.groups = s->groups ? s->groups : 1}};
+    struct fused fused = {
+        .count = 1, .steps = {{OP_CONV, 0, 2, {0, 1}}}, .conv = {.groups = s->groups ? s->groups : 1}};
     for (int i = 0; i < 2; i++) {
         fused.conv.stride[i] = s->stride[i];
         fused.conv.dilation[i] = s->dilation[i];
@@ -94,8 +93,16 @@ static void check_conv(struct workbench *bench, const struct size *s, enum value
         free(t.inputs[i].data);
 }
 
-#define PLAIN {1, 1}, {1, 1}, {0, 0}, {0, 0}
-#define SAME  {1, 1}, {1, 1}, {1, 1}, {1, 1}
+#define PLAIN                                                                                                \
+    {1, 1}, {1, 1}, {0, 0},                                                                                  \
+    {                                                                                                        \
+        0, 0                                                                                                 \
+    }
+#define SAME                                                                                                 \
+    {1, 1}, {1, 1}, {1, 1},                                                                                  \
+    {                                                                                                        \
+        1, 1                                                                                                 \
+    }
 
 static void check_layouts(void **state, const struct size *s)
 {
@@ -136,7 +143,7 @@ static void test_strides_dilations_paddings_and_groups(void **state)
         {2, 32, 32, 6, 7, 3, 3, 2, SAME},
         {1, 48, 96, 6, 7, 1, 1, 3, PLAIN},
         {1, 16, 16, 1, 1, 3, 3, 1, {1, 1}, {1, 1}, {3, 3}, {3, 3}}, /* most taps read padding only */
-        {1, 16, 48, 40, 112, 3, 3, 1, SAME},                          /* several bands */
+        {1, 16, 48, 40, 112, 3, 3, 1, SAME},                        /* several bands */
         {3, 300, 40, 7, 7, 1, 1, 1, PLAIN},
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -168,15 +175,15 @@ static void test_reorders_move_each_element(void **state)
 /* --- the same sums -------------------------------------------------------------------------------------- */
 
 /* Runs a convolution of images that are given packed, and returns its result, also packed. */
-static float *conv_in(enum isa isa, const struct size *s, const struct view *images, const struct view *weight,
-                      enum value_layout from, enum value_layout to)
+static float *conv_in(enum isa isa, const struct size *s, const struct view *images,
+                      const struct view *weight, enum value_layout from, enum value_layout to)
 {
     struct fused fused = fused_of(s);
     forge_shape result = forge_shape_of(s->n, s->out, result_size(s, 0), result_size(s, 1));
     struct composite_attributes conv = {0}, in = {"reorder", .numbers = {0, from, (uint32_t)s->in}},
                                 out = {"reorder", .numbers = {to, 0, (uint32_t)s->out}};
-    struct view x = random_view(layout_shape(from, &images->shape)), y = random_view(layout_shape(to, &result)),
-                z = random_view(result), inputs[2] = {x, *weight};
+    struct view x = random_view(layout_shape(from, &images->shape)),
+                y = random_view(layout_shape(to, &result)), z = random_view(result), inputs[2] = {x, *weight};
     assert_true(fused_write(&fused, &conv));
     strcpy(conv.name, "layout_conv");
     conv.numbers[0] = from;

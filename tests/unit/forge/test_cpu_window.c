@@ -239,7 +239,8 @@ static void test_windows_before_lanes_equal_the_reference(void **state)
 {
     (void)state;
     for (int i = 0; i < 200; i++) {
-        struct trial t = {.shape = forge_shape_of(pick(0, 3), pick(3, 9), pick(3, 9), pick(1, 35)), .axes = 6};
+        struct trial t = {.shape = forge_shape_of(pick(0, 3), pick(3, 9), pick(3, 9), pick(1, 35)),
+                          .axes = 6};
         for (int k = 0; k < 2; k++)
             t.windows[k] = (forge_window){.size = (uint32_t)pick(1, 3),
                                           .stride = (uint32_t)pick(1, 3),

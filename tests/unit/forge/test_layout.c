@@ -27,8 +27,17 @@ static forge_graph *parse(const char *text)
     return graph;
 }
 
-/* Fails unless the pass makes `after` from `before`, and `after` is read again as the same graph. layout: NULL:
- * the pass chooses. */
+/* Returns the part of a graph's text after the bodies. */
+static const char *after_bodies(const char *text)
+{
+    const char *at = text;
+    for (const char *end; (end = strstr(at, "\n}\n"));)
+        at = end + 3;
+    return at;
+}
+
+/* Fails unless the pass makes `after` from `before`, apart from bodies, and the text of the new graph is read
+ * again as the same graph. layout: NULL: the pass chooses. */
 static void assert_lays(void **state, enum value_layout *layout, const char *before, const char *after)
 {
     const struct workbench *bench = *state;
@@ -37,7 +46,7 @@ static void assert_lays(void **state, enum value_layout *layout, const char *bef
     assert_ok(pass_layout(graph, bench->device, layout, &made, &error), &error);
     assert_ok(graph_verify(made, &error), &error);
     assert_ok(forge_graph_print(made, &text, &error), &error);
-    assert_string_equal(text, after);
+    assert_string_equal(after_bodies(text), after);
     again = parse(text);
     assert_ok(forge_graph_print(again, &second, &error), &error);
     assert_string_equal(second, text);
@@ -48,23 +57,174 @@ static void assert_lays(void **state, enum value_layout *layout, const char *bef
     forge_graph_free(graph);
 }
 
+static void assert_unchanged(void **state, const char *text)
+{
+    assert_lays(state, NULL, text, text);
+}
+
 /* --- rules ---------------------------------------------------------------------------------------------- */
 
-static const char two_convs[] = "forge graph 1\n"
-                                "slot \"v\" : f32[16,16,1,1] = constant(0)\n"
-                                "slot \"w\" : f32[16,3,3,3] = constant(0)\n"
-                                "%1 = input \"x\" : f32[2,3,8,8]\n"
-                                "%2 = read \"w\" : f32[16,3,3,3]\n"
-                                "%3 = read \"v\" : f32[16,16,1,1]\n"
-                                "%4 = conv(%1, %2) groups=1 stride=[1,1] dilation=[1,1] : f32[2,16,6,6] @first\n"
-                                "%5 = conv(%4, %3) groups=1 stride=[1,1] dilation=[1,1] : f32[2,16,6,6] @second\n"
-                                "output \"y\" = %5\n";
+#define CONV " groups=1 stride=[1,1] dilation=[1,1]"
 
 static void test_only_the_last_images_are_reordered(void **state)
 {
     enum value_layout blocks = LAYOUT_BLOCKS;
-    (void)two_convs;
-    assert_lays(state, &blocks, two_convs, "");
+    assert_lays(state, &blocks,
+                "forge graph 1\n"
+                "slot \"v\" : f32[16,16,1,1] = constant(0)\n"
+                "slot \"w\" : f32[16,3,3,3] = constant(0)\n"
+                "%1 = input \"x\" : f32[2,3,8,8]\n"
+                "%2 = read \"w\" : f32[16,3,3,3]\n"
+                "%3 = read \"v\" : f32[16,16,1,1]\n"
+                "%4 = conv(%1, %2)" CONV " : f32[2,16,6,6] @first\n"
+                "%5 = conv(%4, %3)" CONV " : f32[2,16,6,6] @second\n"
+                "output \"y\" = %5\n",
+                "slot \"v\" : f32[16,16,1,1] = constant(0)\n"
+                "slot \"w\" : f32[16,3,3,3] = constant(0)\n"
+                "%1 = input \"x\" : f32[2,3,8,8]\n"
+                "%2 = read \"w\" : f32[16,3,3,3]\n"
+                "%3 = read \"v\" : f32[16,16,1,1]\n"
+                "%4 = composite.layout_conv(%1, %2) numbers=[0,2] code=[131078,1,1,1,0,1,1] body=$0 : "
+                "f32[2,1,6,6,16] as blocks @first\n"
+                "%5 = composite.layout_conv(%4, %3) numbers=[2,2] code=[131078,1,1,1,0,1,1] body=$1 : "
+                "f32[2,1,6,6,16] as blocks @second\n"
+                "%6 = composite.reorder(%5) numbers=[2,0,16] body=$2 : f32[2,16,6,6] @second\n"
+                "output \"y\" = %6\n");
+}
+
+static void test_a_reduction_needs_no_reorder(void **state)
+{
+    enum value_layout last = LAYOUT_LAST;
+    assert_lays(state, &last,
+                "forge graph 1\n"
+                "%1 = input \"x\" : f32[2,3,8,8]\n"
+                "%2 = input \"w\" : f32[16,3,3,3]\n"
+                "%3 = input \"z\" : f32[2,16,6,6]\n"
+                "%4 = conv(%1, %2)" CONV " : f32[2,16,6,6]\n"
+                "%5 = binary.add(%4, %3) : f32[2,16,6,6]\n"
+                "%6 = window.maximum(%5) axes=[2,3] size=[0,0,2,2] stride=[0,0,2,2] dilation=[0,0,1,1] : "
+                "f32[2,16,3,3]\n"
+                "%7 = reduce.mean(%6) axes=[2,3] : f32[2,16]\n"
+                "output \"y\" = %7\n",
+                "%1 = input \"x\" : f32[2,3,8,8]\n"
+                "%2 = input \"w\" : f32[16,3,3,3]\n"
+                "%3 = input \"z\" : f32[2,16,6,6]\n"
+                "%4 = composite.layout_conv(%1, %2) numbers=[0,1] code=[131078,1,1,1,0,1,1] body=$0 : "
+                "f32[2,6,6,16] as last\n"
+                "%5 = composite.reorder(%3) numbers=[0,1,16] body=$1 : f32[2,6,6,16] as last\n"
+                "%6 = binary.add(%4, %5) : f32[2,6,6,16] as last\n"
+                "%7 = window.maximum(%6) axes=[1,2] size=[0,2,2,0] stride=[0,2,2,0] dilation=[0,1,1,0] : "
+                "f32[2,3,3,16] as last\n"
+                "%8 = reduce.mean(%7) axes=[1,2] : f32[2,16]\n"
+                "output \"y\" = %8\n");
+}
+
+static void test_images_with_two_kinds_of_readers_are_reordered_once(void **state)
+{
+    enum value_layout blocks = LAYOUT_BLOCKS;
+    assert_lays(state, &blocks,
+                "forge graph 1\n"
+                "%1 = input \"x\" : f32[2,16,8,8]\n"
+                "%2 = input \"w\" : f32[17,16,1,1]\n"
+                "%3 = conv(%1, %2)" CONV " : f32[2,17,8,8]\n"
+                "%4 = unary.relu(%3) : f32[2,17,8,8]\n"
+                "%5 = reduce.sum(%3) axes=[1] : f32[2,8,8]\n"
+                "%6 = reduce.sum(%3) axes=[2] : f32[2,17,8]\n"
+                "output \"a\" = %3\n"
+                "output \"b\" = %4\n"
+                "output \"c\" = %5\n"
+                "output \"d\" = %6\n",
+                "%1 = input \"x\" : f32[2,16,8,8]\n"
+                "%2 = input \"w\" : f32[17,16,1,1]\n"
+                "%3 = composite.layout_conv(%1, %2) numbers=[0,2] code=[131078,1,1,1,0,1,1] body=$0 : "
+                "f32[2,2,8,8,16] as blocks\n"
+                "%4 = composite.reorder(%3) numbers=[2,0,17] body=$1 : f32[2,17,8,8]\n"
+                "%5 = unary.relu(%3) : f32[2,2,8,8,16] as blocks\n"
+                "%6 = composite.reorder(%5) numbers=[2,0,17] body=$2 : f32[2,17,8,8]\n"
+                "%7 = reduce.sum(%4) axes=[1] : f32[2,8,8]\n"
+                "%8 = reduce.sum(%4) axes=[2] : f32[2,17,8]\n"
+                "output \"a\" = %4\n"
+                "output \"b\" = %6\n"
+                "output \"c\" = %7\n"
+                "output \"d\" = %8\n");
+}
+
+static void test_small_convolutions_stay_packed(void **state)
+{
+    assert_unchanged(state, "forge graph 1\n"
+                            "%1 = input \"x\" : f32[1,4,8,8]\n"
+                            "%2 = input \"w\" : f32[4,4,1,1]\n"
+                            "%3 = conv(%1, %2)" CONV " : f32[1,4,8,8]\n"
+                            "output \"y\" = %3\n");
+}
+
+static void test_large_convolutions_use_blocks(void **state)
+{
+    assert_lays(state, NULL,
+                "forge graph 1\n"
+                "symbol B : 1..8\n"
+                "slot \"v\" : f32[64,64,3,3] = constant(0)\n"
+                "slot \"w\" : f32[64,3,3,3] = constant(0)\n"
+                "%1 = input \"x\" : f32[B,3,56,56]\n"
+                "%2 = read \"w\" : f32[64,3,3,3]\n"
+                "%3 = read \"v\" : f32[64,64,3,3]\n"
+                "%4 = conv(%1, %2)" CONV " : f32[B,64,54,54]\n"
+                "%5 = conv(%4, %3)" CONV " : f32[B,64,52,52]\n"
+                "%6 = reduce.mean(%5) axes=[2,3] : f32[B,64]\n"
+                "output \"y\" = %6\n",
+                "slot \"v\" : f32[64,64,3,3] = constant(0)\n"
+                "slot \"w\" : f32[64,3,3,3] = constant(0)\n"
+                "%1 = input \"x\" : f32[B,3,56,56]\n"
+                "%2 = read \"w\" : f32[64,3,3,3]\n"
+                "%3 = read \"v\" : f32[64,64,3,3]\n"
+                "%4 = composite.layout_conv(%1, %2) numbers=[0,2] code=[131078,1,1,1,0,1,1] body=$0 : "
+                "f32[B,4,54,54,16] as blocks\n"
+                "%5 = composite.layout_conv(%4, %3) numbers=[2,2] code=[131078,1,1,1,0,1,1] body=$1 : "
+                "f32[B,4,52,52,16] as blocks\n"
+                "%6 = reduce.mean(%5) axes=[2,3] : f32[B,4,16]\n"
+                "%7 = reshape(%6) : f32[B,64]\n"
+                "output \"y\" = %7\n");
+}
+
+/* --- checks --------------------------------------------------------------------------------------------- */
+
+static void assert_refused(const char *text, const char *words)
+{
+    forge_graph *graph = NULL;
+    assert_int_equal(forge_graph_parse(text, strlen(text), &graph, &error), JOULE_INVALID);
+    assert_contains(error.message, words);
+}
+
+#define TO_BLOCKS                                                                                            \
+    "forge graph 1\n"                                                                                        \
+    "body $0 {\n"                                                                                            \
+    "  %1 = input \"0\" : f32[2,16,3,3]\n"                                                                   \
+    "  %2 = reshape(%1) : f32[2,1,16,3,3]\n"                                                                 \
+    "  %3 = transpose(%2) order=[0,1,3,4,2] : f32[2,1,3,3,16]\n"                                             \
+    "  output \"0\" = %3\n"                                                                                  \
+    "}\n"                                                                                                    \
+    "%1 = input \"x\" : f32[2,16,3,3]\n"                                                                     \
+    "%2 = input \"y\" : f32[2,1,3,3,16]\n"                                                                   \
+    "%3 = composite.reorder(%1) numbers=[0,2,16] body=$0 : f32[2,1,3,3,16] as blocks\n"
+
+static void test_operations_without_layouts_are_refused(void **state)
+{
+    (void)state;
+    assert_refused(TO_BLOCKS "%4 = transpose(%3) order=[1,0,2,3,4] : f32[1,2,3,3,16]\n",
+                   "it does not support the layout blocks");
+    assert_refused(TO_BLOCKS "%4 = binary.add(%3, %2) : f32[2,1,3,3,16] as blocks\n",
+                   "input 1 is not in the layout blocks");
+    assert_refused(TO_BLOCKS "%4 = unary.relu(%3) : f32[2,1,3,3,16]\n", "as blocks, the result of unary");
+    assert_refused(TO_BLOCKS "%4 = unary.relu(%3) : f32[2,1,3,3,16] as bricks\n", "a layout");
+}
+
+static void test_outputs_are_packed(void **state)
+{
+    (void)state;
+    forge_graph *graph = parse(TO_BLOCKS "output \"z\" = %3\n");
+    assert_int_equal(graph_verify(graph, &error), JOULE_FAILED);
+    assert_contains(error.message, "output 'z' is in the layout blocks");
+    forge_graph_free(graph);
 }
 
 /* --- random networks ------------------------------------------------------------------------------------ */
@@ -105,14 +265,16 @@ static forge_value add_conv(struct net *net, forge_value x)
 static forge_value add_channels(struct net *net, forge_value x)
 {
     forge_shape shape = forge_value_shape(net->b, x);
-    forge_shape vector = pick(0, 1) ? forge_shape_of(shape.dims[1], 1, 1) : forge_shape_of(1, shape.dims[1], 1, 1);
+    forge_shape vector =
+        pick(0, 1) ? forge_shape_of(shape.dims[1], 1, 1) : forge_shape_of(1, shape.dims[1], 1, 1);
     forge_value y = parameter(net, vector, 1);
     return pick(0, 1) ? forge_add(net->b, y, x) : forge_mul(net->b, x, y);
 }
 
 static forge_value add_pool(struct net *net, forge_value x)
 {
-    const forge_window window = {.size = 3, .stride = 2, .before = 1, .after = 1}, windows[] = {window, window};
+    const forge_window window = {.size = 3, .stride = 2, .before = 1, .after = 1},
+                       windows[] = {window, window};
     return forge_window_reduce(net->b, pick(0, 1) ? FORGE_MAXIMUM : FORGE_MEAN, x, 12, windows, pick(0, 1));
 }
 
@@ -178,10 +340,8 @@ static size_t count_composites(const forge_graph *graph, const char *name)
 static struct side load_with(forge_device *device, const forge_graph *graph, enum value_layout *layout)
 {
     const forge_pass pass = {.name = "force", .after = "fuse", .run = pass_layout, .context = layout};
-    const forge_compile_options options = {.struct_size = sizeof options,
-                                           .skip = "layout",
-                                           .passes = &pass,
-                                           .pass_count = layout ? 1 : 0};
+    const forge_compile_options options = {
+        .struct_size = sizeof options, .skip = "layout", .passes = &pass, .pass_count = layout ? 1 : 0};
     return side_load(device, graph, &options);
 }
 
@@ -222,7 +382,8 @@ static void test_random_networks_compute_the_same(void **state)
             side_unload(&laid);
         }
         forge_graph *made = NULL;
-        assert_ok(pass_layout(graph, bench->device, &(enum value_layout){LAYOUT_BLOCKS}, &made, &error), &error);
+        assert_ok(pass_layout(graph, bench->device, &(enum value_layout){LAYOUT_BLOCKS}, &made, &error),
+                  &error);
         convs += count_composites(made, "layout_conv");
         forge_graph_free(made);
         side_unload(&packed);
@@ -236,6 +397,12 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, workbench_set_up, workbench_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_only_the_last_images_are_reordered),
+        TEST(test_a_reduction_needs_no_reorder),
+        TEST(test_images_with_two_kinds_of_readers_are_reordered_once),
+        TEST(test_small_convolutions_stay_packed),
+        TEST(test_large_convolutions_use_blocks),
+        TEST(test_operations_without_layouts_are_refused),
+        TEST(test_outputs_are_packed),
         TEST(test_random_networks_compute_the_same),
     };
     return cmocka_run_group_tests_name("layout", tests, NULL, NULL);

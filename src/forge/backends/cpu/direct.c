@@ -2,19 +2,19 @@
 #include "forge/backends/cpu/direct.h"
 
 #include <string.h>
-#include "forge/backends/cpu/elementwise.h"
 #include "forge/backends/cpu/kernel.h"
 #include "forge/backends/cpu/packed.h"
 
 enum {
-    BAND_BYTES = 384 << 10, /* bytes of x that a piece reads, if the rows are not larger */
+    BAND_BYTES = 512 << 10, /* bytes of x that a piece reads, if the rows are not larger */
     RUN = 112,              /* pixels in a row of a convolution that has no rows of its own */
     MIN_PIECES = 8,         /* with fewer pieces, panels are divided among pieces */
 };
-#define MIN_THREAD_WORK 4e6 /* minimum work per thread, in FLOP */
+#define MIN_THREAD_WORK 4e6       /* minimum work per thread, in FLOP */
 #define PACK_GRAIN      (1 << 16) /* minimum number of weights that a thread packs */
 
-_Static_assert(DIRECT_COPY_BYTES + 2 * DIRECT_SPARE_BYTES <= KERNEL_SCRATCH_BYTES, "the scratch memory holds both");
+_Static_assert(DIRECT_COPY_BYTES + 2 * DIRECT_SPARE_BYTES <= KERNEL_SCRATCH_BYTES,
+               "the scratch memory holds both");
 
 static int64_t min(int64_t a, int64_t b)
 {
@@ -24,134 +24,6 @@ static int64_t min(int64_t a, int64_t b)
 static int64_t quotient_up(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
-}
-
-/* --- steps ---------------------------------------------------------------------------------------------- */
-
-/* Returns the channels of the result, counting all lanes. */
-static int64_t lanes_of(const struct view *out, enum value_layout layout)
-{
-    return layout == LAYOUT_BLOCKS ? out->shape.dims[1] * LAYOUT_LANES : out->shape.dims[3];
-}
-
-/* Finds the extent of an operand that is broadcast to the result. Returns false if there is no such extent. */
-static bool find_extent(const struct view *operand, const struct view *out, enum value_layout layout,
-                        struct direct_step *step)
-{
-    uint32_t rank = operand->shape.rank, missing = out->shape.rank - rank;
-    int64_t lanes = lanes_of(out, layout), elements = (int64_t)forge_shape_elements(&operand->shape);
-    if (operand->dtype != FORGE_F32 || rank > out->shape.rank || !view_is_packed(operand))
-        return false;
-    step->next_image = 0;
-    if (elements == 1) {
-        step->extent = DIRECT_ONE;
-        return true;
-    }
-    if (forge_shape_equal(&operand->shape, &out->shape)) {
-        step->extent = DIRECT_EACH;
-        return true;
-    }
-    bool has_images = missing == 0 && operand->shape.dims[0] > 1;
-    for (uint32_t i = 0; i < out->shape.rank; i++) {
-        bool is_place = layout == LAYOUT_BLOCKS ? i == 2 || i == 3 : i == 1 || i == 2;
-        if (is_place && i >= missing && operand->shape.dims[i - missing] != 1)
-            return false;
-    }
-    step->extent = DIRECT_CHANNELS;
-    step->next_image = has_images ? lanes : 0;
-    return elements == (has_images ? out->shape.dims[0] * lanes : lanes);
-}
-
-static bool has_unary(uint8_t kind)
-{
-    struct kind_attributes attributes = {kind};
-    struct view x = {.dtype = FORGE_F32};
-    struct launch launch = {.op = OP_UNARY, .attributes = &attributes, .inputs = &x, .input_count = 1};
-    return elementwise_takes_unary(&launch);
-}
-
-/* The operand numbers of the values that exist before a step. */
-struct live {
-    uint8_t sums;
-    uint8_t side; /* 0: none */
-};
-
-/* Adds a step with an operand. Returns false if the kernel cannot compute it. */
-static bool add_step(const struct launch *launch, struct direct *d, enum direct_kind kind, bool is_on_side,
-                     uint8_t operand)
-{
-    struct direct_step *step = &d->steps[d->step_count++];
-    *step = (struct direct_step){.kind = kind, .is_on_side = is_on_side, .operand = operand};
-    return operand >= 2 && operand < FUSED_MAX_INPUTS &&
-           find_extent(&launch->inputs[operand], &launch->outputs[0], d->to, step);
-}
-
-/* Reads a sum or a product of two values, the first of which is not smaller than the second. */
-static bool read_binary(const struct launch *launch, const struct fused_step *step, uint8_t value,
-                        struct direct *d, struct live *live)
-{
-    enum direct_kind kind = step->kind == FORGE_ADD ? DIRECT_ADD : DIRECT_MULTIPLY;
-    bool is_swapped = step->operands[1] == live->sums ||
-                      (step->operands[1] == live->side && step->operands[0] != live->sums) ||
-                      (step->operands[0] < 2);
-    uint8_t x = step->operands[is_swapped], y = step->operands[!is_swapped];
-    if (step->kind != FORGE_ADD && step->kind != FORGE_MUL)
-        return false;
-    if (x == live->sums && live->side && y == live->side) {
-        d->steps[d->step_count++] = (struct direct_step){.kind = kind, .extent = DIRECT_SIDE};
-        *live = (struct live){value, 0};
-        return true;
-    }
-    if (x == live->sums) {
-        live->sums = value;
-        return add_step(launch, d, kind, false, y);
-    }
-    if (!live->side) {
-        if (x < FUSED_MAX_INPUTS && !forge_shape_equal(&launch->inputs[x].shape, &launch->outputs[0].shape)) {
-            x = y;
-            y = step->operands[is_swapped];
-        }
-        if (!add_step(launch, d, DIRECT_LOAD, true, x) || d->steps[d->step_count - 1].extent != DIRECT_EACH)
-            return false;
-    } else if (x != live->side) {
-        return false;
-    }
-    live->side = value;
-    return add_step(launch, d, kind, true, y);
-}
-
-/* Reads a step of the code. value: the operand number of its value. Returns false if the kernel cannot compute
- * it. */
-static bool read_step(const struct launch *launch, const struct fused_step *step, uint8_t value,
-                      struct direct *d, struct live *live)
-{
-    if (step->op == OP_BINARY)
-        return read_binary(launch, step, value, d, live);
-    d->steps[d->step_count++] = (struct direct_step){.kind = DIRECT_UNARY, .unary = step->kind};
-    bool is_known = step->op == OP_UNARY && step->operands[0] == live->sums && has_unary(step->kind);
-    live->sums = value;
-    return is_known;
-}
-
-/* Reads the code of the launch. Returns false if it needs other steps than the kernel can compute. */
-static bool read_code(const struct launch *launch, struct fused *fused, struct direct *d)
-{
-    const struct composite_attributes *a = launch->attributes;
-    if (launch->output_count != 1 || launch->input_count > FUSED_MAX_INPUTS ||
-        !fused_read(a, launch->input_count, fused) || fused->steps[0].op != OP_CONV ||
-        fused->steps[0].operands[0] != 0 || fused->steps[0].operands[1] != 1)
-        return false;
-    d->from = (enum value_layout)a->numbers[0];
-    d->to = (enum value_layout)a->numbers[1];
-    struct live live = {FUSED_MAX_INPUTS, 0};
-    d->step_count = 0;
-    if (d->from >= LAYOUT_COUNT || (d->to != LAYOUT_BLOCKS && d->to != LAYOUT_LAST) ||
-        launch->outputs[0].shape.rank != (d->to == LAYOUT_BLOCKS ? 5 : 4))
-        return false;
-    for (uint32_t i = 1; i < fused->count; i++)
-        if (!read_step(launch, &fused->steps[i], (uint8_t)(FUSED_MAX_INPUTS + i), d, &live))
-            return false;
-    return live.side == 0 && live.sums == FUSED_MAX_INPUTS + fused->count - 1;
 }
 
 /* --- sizes ---------------------------------------------------------------------------------------------- */
@@ -218,7 +90,8 @@ static void set_distances(struct direct *d)
         d->offsets[t] += d->is_copied ? x % d->stride[1] * d->copy_phase + x / d->stride[1] * d->next_pixel
                                       : x * d->next_pixel;
     }
-    d->next_channel = d->from == LAYOUT_PACKED ? size : 1; /* for a copy, direct_run sets this and next_block */
+    d->next_channel =
+        d->from == LAYOUT_PACKED ? size : 1; /* for a copy, direct_run sets this and next_block */
     d->next_block = size * LAYOUT_LANES;
     if (!d->is_copied && d->taps[0] * d->taps[1] == 1) { /* rows of the result are not needed */
         d->columns = min(d->places, RUN);
@@ -237,16 +110,10 @@ static void set_result(const struct launch *launch, struct direct *d)
         d->result_block = d->places * LAYOUT_LANES;
         return;
     }
-    d->result_image = d->places * lanes_of(&launch->outputs[0], d->to);
+    d->result_image = d->places * direct_lanes(&launch->outputs[0], d->to);
     d->result_pixel = d->to == LAYOUT_BLOCKS ? LAYOUT_LANES : shape->dims[3];
     d->result_channel = 1;
     d->result_block = d->to == LAYOUT_BLOCKS ? d->places * LAYOUT_LANES : LAYOUT_LANES;
-}
-
-/* Returns the number of rows of the copy for `rows` rows of the result. */
-static int64_t copy_rows(const struct direct *d, int64_t rows)
-{
-    return d->taps[0] == 1 ? rows : (rows - 1) * d->stride[0] + (d->taps[0] - 1) * d->dilation[0] + 1;
 }
 
 /* Returns the bytes of x that `rows` rows of the result read. */
@@ -254,7 +121,7 @@ static int64_t band_bytes(const struct direct *d, int64_t rows)
 {
     int64_t planes = d->in_blocks * (d->next_pixel == 1 ? LAYOUT_LANES : 1);
     int64_t row = d->is_copied || d->taps[0] * d->taps[1] > 1 ? d->copy_row : d->next_row;
-    return planes * copy_rows(d, rows) * row * (int64_t)sizeof(float);
+    return planes * direct_copy_rows(d, rows) * row * (int64_t)sizeof(float);
 }
 
 static bool is_f32_packed(const struct view *view)
@@ -266,7 +133,7 @@ bool direct_takes(const struct launch *launch)
 {
     struct direct d;
     struct fused fused;
-    if (!read_code(launch, &fused, &d))
+    if (!direct_read(launch, &fused, &d))
         return false;
     const struct view *x = &launch->inputs[0], *weight = &launch->inputs[1];
     if (!is_f32_packed(x) || !is_f32_packed(weight) || launch->outputs[0].dtype != FORGE_F32 ||
@@ -316,7 +183,7 @@ void direct_of(const struct launch *launch, struct direct *out)
     memset(out, 0, sizeof *out);
     if (launch->op == OP_CONV)
         fused.conv = *(const struct conv_attributes *)launch->attributes;
-    else if (!read_code(launch, &fused, out))
+    else if (!direct_read(launch, &fused, out))
         return;
     set_sizes(launch, &fused.conv, out);
     set_distances(out);
@@ -328,8 +195,8 @@ void direct_of(const struct launch *launch, struct direct *out)
 /* The division of a launch into pieces: bands of rows of each image, and parts of the panels. The panels of a
  * band are neighbouring pieces, so that a thread copies the band once. */
 struct direct_cut {
-    int64_t band;              /* rows of the result in a band */
-    size_t bands;              /* of all images */
+    int64_t band;               /* rows of the result in a band */
+    size_t bands;               /* of all images */
     size_t panels, parts, part; /* panels of all groups, parts of them, panels in a part */
     size_t panels_of_group;
 };
@@ -358,7 +225,8 @@ size_t direct_pieces(const struct direct_code *code, const struct launch *launch
     struct direct d;
     direct_of(launch, &d);
     struct direct_cut cut = cut_of(code, &d);
-    double flop = 2. * (double)depth_of(&d) * (double)(cut.band * d.columns) * (double)(cut.part * code->width);
+    double flop =
+        2. * (double)depth_of(&d) * (double)(cut.band * d.columns) * (double)(cut.part * code->width);
     *out_grain = 1 + (size_t)(MIN_THREAD_WORK / (flop + 1));
     return cut.bands * cut.parts;
 }
@@ -425,82 +293,6 @@ void direct_repack(const struct direct_code *code, const struct launch *launch, 
         direct_pack(code, launch, first * cut.panels / pieces, end * cut.panels / pieces, packed);
 }
 
-/* --- copies of rows ------------------------------------------------------------------------------------- */
-
-/* Copies `count` pixels of a row of x, `stride` pixels apart. channels: of the block, if x is in
- * LAYOUT_LAST. */
-static void copy_pixels(const struct direct *d, const float *from, int64_t stride, int64_t count,
-                        int64_t channels, float *to)
-{
-    int64_t next = d->from == LAYOUT_LAST ? d->in * d->groups : d->next_pixel;
-    if (d->next_pixel == 1) {
-        for (int64_t i = 0; i < count; i++)
-            to[i] = from[i * stride];
-    } else if (channels < LAYOUT_LANES) {
-        memset(to, 0, (size_t)(count * LAYOUT_LANES) * sizeof *to);
-        for (int64_t i = 0; i < count; i++)
-            memcpy(to + i * LAYOUT_LANES, from + i * stride * next, (size_t)channels * sizeof *to);
-    } else if (stride == 1 && next == LAYOUT_LANES) {
-        memcpy(to, from, (size_t)(count * LAYOUT_LANES) * sizeof *to);
-    } else {
-        for (int64_t i = 0; i < count; i++)
-            memcpy(to + i * LAYOUT_LANES, from + i * stride * next, LAYOUT_LANES * sizeof *to);
-    }
-}
-
-/* Copies one row of a plane, with padding. from: the row; NULL: a row of padding. */
-static void copy_row(const struct direct *d, const float *from, int64_t channels, float *to)
-{
-    int64_t pixels = d->copy_phase / d->next_pixel, stride = d->stride[1];
-    int64_t next = d->from == LAYOUT_LAST ? d->in * d->groups : d->next_pixel;
-    for (int64_t phase = 0; phase < d->phases; phase++, to += d->copy_phase) {
-        /* pixel i of the phase is pixel i * stride + phase - before of x */
-        int64_t first = phase - d->before[1], begin = first < 0 ? quotient_up(-first, stride) : 0;
-        int64_t end = d->x_columns > first ? quotient_up(d->x_columns - first, stride) : 0;
-        begin = min(begin, pixels);
-        end = from ? min(end, pixels) : begin;
-        end = end > begin ? end : begin;
-        memset(to, 0, (size_t)(begin * d->next_pixel) * sizeof *to);
-        if (end > begin)
-            copy_pixels(d, from + (begin * stride + first) * next, stride, end - begin, channels,
-                        to + begin * d->next_pixel);
-        memset(to + end * d->next_pixel, 0, (size_t)((pixels - end) * d->next_pixel) * sizeof *to);
-    }
-}
-
-/* Returns the address of row `row` of plane `plane` of a group of an image. A plane is a channel in
- * LAYOUT_PACKED, else a block. */
-static const float *x_row(const struct direct *d, const float *x, int64_t image, int64_t group, int64_t plane,
-                          int64_t row)
-{
-    int64_t size = d->x_rows * d->x_columns, channels = d->in * d->groups;
-    switch (d->from) {
-    case LAYOUT_PACKED:
-        return x + ((image * channels + group * d->in + plane) * d->x_rows + row) * d->x_columns;
-    case LAYOUT_LAST:
-        return x + (image * size + row * d->x_columns) * channels + group * d->in + plane * LAYOUT_LANES;
-    default:
-        return x + (image * layout_blocks(channels) + group * d->in_blocks + plane) * size * LAYOUT_LANES +
-               row * d->x_columns * LAYOUT_LANES;
-    }
-}
-
-/* Copies the rows of x that rows `row` to row + rows - 1 of the result read. */
-static void copy_band(const struct direct *d, const float *x, int64_t image, int64_t group, int64_t row,
-                      int64_t rows, float *to)
-{
-    bool is_by_channel = d->next_pixel == 1;
-    int64_t planes = is_by_channel ? d->in : d->in_blocks, count = copy_rows(d, rows);
-    int64_t step = d->taps[0] == 1 ? d->stride[0] : 1;
-    for (int64_t p = 0; p < planes; p++)
-        for (int64_t i = 0; i < count; i++, to += d->copy_row) {
-            int64_t at = row * d->stride[0] - d->before[0] + i * step;
-            bool is_there = at >= 0 && at < d->x_rows;
-            copy_row(d, is_there ? x_row(d, x, image, group, p, at) : NULL,
-                     is_by_channel ? 1 : min(LAYOUT_LANES, d->in - p * LAYOUT_LANES), to);
-        }
-}
-
 /* --- running -------------------------------------------------------------------------------------------- */
 
 /* A piece: some rows of an image and some panels of a group. */
@@ -535,9 +327,11 @@ static void run_panel(const struct band *b, int64_t channel, const float *weight
     int64_t lane = b->group * d->out + channel, pixels, width = (int64_t)b->code->rows;
     int64_t first = b->image * d->result_image + lane / LAYOUT_LANES * d->result_block +
                     lane % LAYOUT_LANES * d->result_channel;
-    struct direct_tile tile = {
-        .direct = d, .weights = weights, .lanes = (size_t)(d->lanes - channel),
-        .spare = b->spare, .side = b->side};
+    struct direct_tile tile = {.direct = d,
+                               .weights = weights,
+                               .lanes = (size_t)(d->lanes - channel),
+                               .spare = b->spare,
+                               .side = b->side};
     for (int64_t i = 0; i < b->rows; i++) {
         int64_t place = (b->row + i) * d->columns, columns = min(d->columns, d->places - place);
         /* All tiles get nearly the same number of pixels, because few pixels use few registers. */
@@ -559,13 +353,13 @@ static void find_x(struct band *b, float *copy)
     struct direct *d = b->direct;
     const float *x = b->launch->inputs[0].data;
     if (!d->is_copied) {
-        b->x = x_row(d, x, b->image, b->group, 0, 0) + b->row * d->next_row;
+        b->x = direct_row(d, x, b->image, b->group, 0, 0) + b->row * d->next_row;
         return;
     }
-    int64_t plane = copy_rows(d, b->rows) * d->copy_row;
+    int64_t plane = direct_copy_rows(d, b->rows) * d->copy_row;
     d->next_channel = d->next_pixel == 1 ? plane : 1;
     d->next_block = d->next_pixel == 1 ? plane * LAYOUT_LANES : plane;
-    copy_band(d, x, b->image, b->group, b->row, b->rows, copy);
+    direct_copy_band(b->code, d, x, b->image, b->group, b->row, b->rows, copy);
     b->x = copy;
 }
 

@@ -25,10 +25,10 @@
 #include "forge/ir/layout.h"
 
 enum {
-    DIRECT_TAPS = 256,                     /* maximum number of taps */
-    DIRECT_COPY_BYTES = 5 << 19,           /* maximum size of the copied rows of x */
-    DIRECT_SPARE_BYTES = 1 << 14,          /* scratch memory for a tile in unary steps, and for the side */
-    DIRECT_TILE_ROWS = GEMM_TILE_ROWS,     /* maximum number of pixels in a tile */
+    DIRECT_TAPS = 256,                 /* maximum number of taps */
+    DIRECT_COPY_BYTES = 5 << 19,       /* maximum size of the copied rows of x */
+    DIRECT_SPARE_BYTES = 1 << 14,      /* scratch memory for a tile in unary steps, and for the side */
+    DIRECT_TILE_ROWS = GEMM_TILE_ROWS, /* maximum number of pixels in a tile */
     DIRECT_STEPS = 2 * FUSED_MAX_STEPS,
 };
 
@@ -87,6 +87,8 @@ struct direct_code {
     /* Packs one panel of weights. weight: the first output channel of the panel; channels: number of output
      * channels in the panel. */
     void (*pack)(const struct direct *direct, const float *weight, size_t channels, float *out);
+    /* Copies every second element, `count` in all: to[i] = from[2 * i]. */
+    void (*copy_second)(const float *from, size_t count, float *to);
 };
 
 /* Return true if the kernel supports the launch: of a layout_conv, or of a convolution of packed images. */
@@ -115,5 +117,26 @@ void direct_repack(const struct direct_code *code, const struct launch *launch, 
 /* Computes pieces [first, end). packed: the packed weights. */
 void direct_run(const struct direct_code *code, const struct launch *launch, size_t first, size_t end,
                 const float *packed, void *scratch);
+
+/* --- the parts of direct.c ------------------------------------------------------------------------------ */
+
+/* direct_steps.c: reads the code of a layout_conv, and sets the layouts and the steps. Returns false if the
+ * code needs other steps than the kernel can compute. */
+bool direct_read(const struct launch *launch, struct fused *out_fused, struct direct *out);
+/* Returns the channels of the result, counting all lanes. layout: not LAYOUT_PACKED. */
+static inline int64_t direct_lanes(const struct view *out, enum value_layout layout)
+{
+    return layout == LAYOUT_BLOCKS ? out->shape.dims[1] * LAYOUT_LANES : out->shape.dims[3];
+}
+
+/* direct_copy.c: returns the number of rows of the copy for `rows` rows of the result. */
+int64_t direct_copy_rows(const struct direct *direct, int64_t rows);
+/* Returns the address of row `row` of plane `plane` of a group of an image. A plane is a channel in
+ * LAYOUT_PACKED, else a block. */
+const float *direct_row(const struct direct *direct, const float *x, int64_t image, int64_t group,
+                        int64_t plane, int64_t row);
+/* Copies the rows of x that rows `row` to row + rows - 1 of the result read, with padding. */
+void direct_copy_band(const struct direct_code *code, const struct direct *direct, const float *x,
+                      int64_t image, int64_t group, int64_t row, int64_t rows, float *to);
 
 #endif

@@ -11,7 +11,8 @@ static struct ordered ordered_of(enum value_layout layout, int64_t channels, int
     case LAYOUT_LAST:
         return (struct ordered){layout, channels * pixels, LAYOUT_LANES, 1, channels};
     case LAYOUT_BLOCKS:
-        return (struct ordered){layout, blocks * LAYOUT_LANES * pixels, LAYOUT_LANES * pixels, 1, LAYOUT_LANES};
+        return (struct ordered){layout, blocks * LAYOUT_LANES * pixels, LAYOUT_LANES * pixels, 1,
+                                LAYOUT_LANES};
     default:
         return (struct ordered){layout, channels * pixels, LAYOUT_LANES * pixels, pixels, 1};
     }
