@@ -70,7 +70,7 @@ static uint8_t operand_of(struct laid_node *laid, uint8_t input, uint8_t role)
     return i;
 }
 
-/* Numbers the operands of the code anew: x, the weight, then those of the other steps. */
+/* Gives the operands of the code new numbers: x, the weight, then those of the other steps. */
 static bool number_operands(const forge_graph *graph, const struct node *node, struct laid_node *laid)
 {
     struct fused_step *conv = &laid->fused.steps[0];

@@ -9,7 +9,7 @@
 #include "forge/ir/fused.h"
 #include "forge/ir/layout.h"
 
-/* What an operand is for a node whose images are in another layout. */
+/* The role of an operand of a node whose images are in another layout. */
 enum laid_role {
     LAID_X,        /* the images that a convolution reads: in this layout, or packed */
     LAID_EACH,     /* images: in this layout */
@@ -52,8 +52,8 @@ bool laid_is_direct(const forge_graph *graph, const struct node *node, forge_dev
 
 /* --- layout_cost.c -------------------------------------------------------------------------------------- */
 
-/* Returns the seconds that a convolution takes less in `layout` than packed; negative: more. is_packed_once: its
- * weight can be packed once, before the first run. */
+/* Returns the seconds that a convolution takes less in `layout` than packed; negative: more. is_packed_once:
+ * its weight can be packed once, before the first run. */
 double layout_gain(const forge_graph *graph, const struct node *node, const struct laid_node *laid,
                    enum value_layout layout, bool is_packed_once, forge_device *device);
 /* Returns the seconds of a reorder of these images. */

@@ -1,10 +1,9 @@
 /* compiler/layout.c - the pass that chooses the layout of images between convolutions (ir/layout.h).
  *
- * A cluster is a set of nodes that can compute images in another layout (laid_node.h) and that are connected by
- * images. At the border of a cluster, images are reordered. A convolution needs no reorder of packed images
- * that it reads. For each layout, the seconds that the convolutions of the cluster save are compared with the
- * seconds of its reorders; the cluster gets the best layout, or stays packed if none saves time.
- */
+ * A cluster is a set of nodes that can compute images in another layout (laid_node.h) and that are connected
+ * by images. At the border of a cluster, images are reordered. A convolution needs no reorder of packed
+ * images that it reads. For each layout, the seconds that the convolutions of the cluster save are compared
+ * with the seconds of its reorders; the cluster gets the best layout, or stays packed if none saves time. */
 #include <stdlib.h>
 #include "base/error.h"
 #include "forge/compiler/laid_node.h"

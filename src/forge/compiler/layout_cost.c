@@ -1,7 +1,7 @@
 /* compiler/layout_cost.c - the seconds that layouts save and cost; see laid_node.h.
  *
- * The figures are relative to the FLOP rate of the device. They were measured with the kernels of the CPU, one
- * thread, f32, on Zen 4 with AVX-512 (docs/compiler.md). */
+ * The figures are relative to the FLOP rate of the device. They were measured with the kernels of the CPU,
+ * one thread, f32, on Zen 4 with AVX-512 (docs/compiler.md). */
 #include "forge/compiler/laid_node.h"
 
 #include <math.h>

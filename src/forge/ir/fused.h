@@ -2,9 +2,9 @@
  * that are computed together.
  *
  * The code is in the composite's attributes. A step is a unary, a binary, a select or a cast. The first step
- * of "fused_matmul" is a matmul, and that of "fused_conv" and "layout_conv" a conv. All steps and the result have one shape;
- * the result is the value of the last step. Operands are numbered: the composite's inputs from 0, and the
- * values of the steps from FUSED_MAX_INPUTS.
+ * of "fused_matmul" is a matmul, and that of "fused_conv" and "layout_conv" a conv. All steps and the result
+ * have one shape; the result is the value of the last step. Operands are numbered: the composite's inputs
+ * from 0, and the values of the steps from FUSED_MAX_INPUTS.
  *
  * Note: library.def has rows for these composites, so their bodies follow from their code (library_fused.c).
  * A device needs only the code. */

@@ -25,8 +25,8 @@ forge_value layout_apply(forge_builder *builder, forge_value images, enum value_
 forge_value layout_undo(forge_builder *builder, forge_value x, enum value_layout layout, int64_t channels);
 
 struct inference;
-/* Sets the layouts of the outputs of an inference whose shapes are known. Returns false, with a message, if the
- * operation does not support the layouts of its inputs. */
+/* Sets the layouts of the outputs of an inference whose shapes are known. Returns false, with a message, if
+ * the operation does not support the layouts of its inputs. */
 
 bool infer_layouts(struct inference *inference);
 

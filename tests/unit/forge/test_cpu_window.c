@@ -116,8 +116,8 @@ static void check_narrow(const struct launch *wide, forge_dtype dtype)
     free(got.data);
 }
 
-/* Runs the kernel of f32 for the node that computes y. is_narrow: also those of bf16 and f16. is_exact is false
- * for shares, whose sums may be rounded more than once. */
+/* Runs the kernel of f32 for the node that computes y. is_narrow: also those of bf16 and f16. is_exact is
+ * false for shares, whose sums may be rounded more than once. */
 static void check_kernels(forge_builder *b, forge_value y, const struct view *in, size_t count, bool is_exact,
                           bool is_narrow)
 {

@@ -345,8 +345,8 @@ static struct side load_with(forge_device *device, const forge_graph *graph, enu
     return side_load(device, graph, &options);
 }
 
-/* Compares all outputs. The order of the sums of a convolution differs, so a result may differ by the rounding
- * of its terms: here less than 2^-17 of the largest element. */
+/* Compares all outputs. The order of the sums of a convolution differs, so a result may differ by the
+ * rounding of its terms: here less than 2^-17 of the largest element. */
 static void compare_nearly(const struct side *a, const struct side *b, const forge_graph *graph, int seed)
 {
     for (size_t i = 0; i < graph->output_count; i++) {

@@ -67,7 +67,8 @@ static void test_added_passes_run_at_their_position(void **state)
                                      .notify_context = names};
     forge_graph *graph = small_graph(), *made = NULL;
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_OK);
-    assert_string_equal(names, "first second expand one two three transfer fold last regroup fuse layout order ");
+    assert_string_equal(names,
+                        "first second expand one two three transfer fold last regroup fuse layout order ");
     forge_graph_free(made);
     names[0] = '\0';
     options.stop_after = "two";

@@ -92,8 +92,8 @@ static void compare_without(forge_device *device, const forge_graph *graph, cons
 
 /* All subsets of the passes that may be skipped, except `layout`. `fold` computes with reference kernels and
  * `regroup` computes batch norms in another order, which changes the rounding. So bits are compared among the
- * subsets that agree in these two passes. `layout` may change the rounding of each convolution, and depends on
- * the sizes of fused convolutions; test_layout.c checks it. */
+ * subsets that agree in these two passes. `layout` may change the rounding of each convolution, and depends
+ * on the sizes of fused convolutions; test_layout.c checks it. */
 static void test_passes_change_nothing(void **state)
 {
     static const char *const rounding[] = {"layout", "layout,fold", "layout,regroup", "layout,fold,regroup"};

@@ -150,8 +150,8 @@ bool direct_takes(const struct launch *launch)
     return band_bytes(&d, 1) <= (d.is_copied ? DIRECT_COPY_BYTES : INT64_MAX);
 }
 
-/* Returns true if this way is faster than a product of packed windows (conv.h): the tiles are nearly full, and
- * the sums are long enough that it does not matter that they are transposed at the end. */
+/* Returns true if this way is faster than a product of packed windows (conv.h): the tiles are nearly full,
+ * and the sums are long enough that it does not matter that they are transposed at the end. */
 static bool is_worth(const struct direct *d)
 {
     enum { MIN_DEPTH = 128, MIN_PIXELS = 7, PANEL = 32 };
@@ -305,8 +305,8 @@ struct band {
     float *spare, *side;
 };
 
-/* Sets the addresses of operands for a tile. offset: of the tile's first sum in the result. channel: its first
- * channel of all groups. */
+/* Sets the addresses of operands for a tile. offset: of the tile's first sum in the result. channel: its
+ * first channel of all groups. */
 static void set_operands(const struct band *b, int64_t offset, int64_t channel, struct direct_tile *tile)
 {
     for (size_t i = 0; i < b->direct->step_count; i++) {

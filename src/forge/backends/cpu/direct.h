@@ -1,5 +1,5 @@
-/* backends/cpu/direct.h - convolutions that read each pixel in place, without packing of windows: the composite
- * "layout_conv", and convolutions of packed images that are large enough.
+/* backends/cpu/direct.h - convolutions that read each pixel in place, without packing of windows: the
+ * composite "layout_conv", and convolutions of packed images that are large enough.
  *
  * A tile of sums has some neighbouring pixels of a row of the result, and one panel of output channels. For
  * each input channel and tap it multiplies one number of each pixel with a vector of weights. In
@@ -14,8 +14,7 @@
  *
  * The weights are packed in the order in which tiles read them: [panel, block, tap, channel, width], where
  * `width` is the number of output channels of a panel. They are packed once if the instance has a repacked
- * copy; otherwise in the first round of each launch.
- */
+ * copy; otherwise in the first round of each launch. */
 #ifndef FORGE_CPU_DIRECT_H
 #define FORGE_CPU_DIRECT_H
 
@@ -97,8 +96,8 @@ bool direct_takes_conv(const struct launch *launch);
 /* Describes a launch that is supported. */
 void direct_of(const struct launch *launch, struct direct *out);
 
-/* Returns the number of pieces of a round; *out_grain: the minimum number of pieces per thread. A piece of the
- * first round packs one panel of weights; there is none if the weights are repacked. */
+/* Returns the number of pieces of a round; *out_grain: the minimum number of pieces per thread. A piece of
+ * the first round packs one panel of weights; there is none if the weights are repacked. */
 size_t direct_panels(const struct direct_code *code, const struct launch *launch, size_t *out_grain);
 size_t direct_pieces(const struct direct_code *code, const struct launch *launch, size_t *out_grain);
 /* Returns the size of the packed weights. */

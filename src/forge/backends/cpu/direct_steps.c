@@ -3,7 +3,8 @@
 #include "forge/backends/cpu/elementwise.h"
 #include "forge/backends/cpu/packed.h"
 
-/* Finds the extent of an operand that is broadcast to the result. Returns false if there is no such extent. */
+/* Finds the extent of an operand that is broadcast to the result. Returns false if there is no such
+ * extent. */
 static bool find_extent(const struct view *operand, const struct view *out, enum value_layout layout,
                         struct direct_step *step)
 {
@@ -89,8 +90,8 @@ static bool read_binary(const struct launch *launch, const struct fused_step *st
     return add_step(launch, d, kind, true, y);
 }
 
-/* Reads a step of the code. value: the operand number of its value. Returns false if the kernel cannot compute
- * it. */
+/* Reads a step of the code. value: the operand number of its value. Returns false if the kernel cannot
+ * compute it. */
 static bool read_step(const struct launch *launch, const struct fused_step *step, uint8_t value,
                       struct direct *d, struct live *live)
 {
