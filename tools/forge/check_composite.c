@@ -370,7 +370,7 @@ static void make_reorder(struct maker *m, struct arguments *a)
 /* Inputs: x and the weight, then operands of the steps: images, a number for each channel, and a scalar. */
 static void make_layout_conv(struct maker *m, struct arguments *a)
 {
-    int64_t n = maker_size(m, 3, 4), in = maker_size(m, 35, 64), out = 16 * maker_size(m, 3, 4);
+    int64_t n = maker_size(m, 3, 4), in = maker_size(m, 18, 64), out = 16 * maker_size(m, 3, 4);
     int64_t width = 3 + maker_size(m, 17, 53);
     uint32_t stride = 1 + maker_below(m, 2), from = maker_below(m, LAYOUT_COUNT), to = 1 + maker_below(m, 2);
     forge_shape images = forge_shape_of(n, in, width, width),
@@ -391,6 +391,18 @@ static void make_layout_conv(struct maker *m, struct arguments *a)
     string_copy(a->attributes.name, sizeof a->attributes.name, "layout_conv");
     a->attributes.numbers[0] = from;
     a->attributes.numbers[1] = to;
+}
+
+/* Returns the value of a composite in LAYOUT_PACKED, because outputs of graphs are packed. */
+static forge_value to_packed(struct maker *m, const struct arguments *a, forge_value value)
+{
+    struct composite_attributes reorder = {.name = "reorder", .numbers = {a->attributes.numbers[1]}};
+    bool is_reorder = strcmp(a->attributes.name, "reorder") == 0;
+    if (!is_reorder && strcmp(a->attributes.name, "layout_conv") != 0)
+        return value;
+    reorder.numbers[2] =
+        is_reorder ? a->attributes.numbers[2] : (uint32_t)forge_value_shape(m->b, a->in[1]).dims[0];
+    return library_composite(m->b, &reorder, &value, 1);
 }
 
 static const struct recipe {
@@ -422,12 +434,14 @@ static bool is_fused(unsigned i)
 }
 
 /* Returns true if the gradient of composite i must be checked. No program uses the gradient of an optimiser's
- * step. Gradients without kernels are checked only in CASE_GRAD: those of the composites of language models
- * and of fused operations, and the gradient of gelu's gradient. */
+ * step, or of composites that a pass adds for layouts. Gradients without kernels are checked only in
+ * CASE_GRAD: those of the composites of language models and of fused operations, and the gradient of gelu's
+ * gradient. */
 static bool has_gradient(const struct maker *m, unsigned i)
 {
     bool has_kernel = !composite_is_of_models(i) && recipes[i].make != make_gelu_back && !is_fused(i);
-    return recipes[i].make != make_adamw && (m->purpose == CASE_GRAD || has_kernel);
+    bool has_layout = recipes[i].make == make_reorder || recipes[i].make == make_layout_conv;
+    return recipes[i].make != make_adamw && !has_layout && (m->purpose == CASE_GRAD || has_kernel);
 }
 
 bool composite_make(struct maker *m, unsigned i)
@@ -440,6 +454,7 @@ bool composite_make(struct maker *m, unsigned i)
     string_copy(a.attributes.name, sizeof a.attributes.name, recipe->name);
     recipe->make(m, &a);
     library_composite_many(m->b, &a.attributes, a.in, a.count, out);
+    out[0] = to_packed(m, &a, out[0]);
     for (size_t k = 0; m->purpose != CASE_GRAD && k < recipe->values; k++) {
         char name[8] = "y";
         if (k)

@@ -26,22 +26,13 @@ static uint32_t common_layout(const struct inference *i)
     return LAYOUT_PACKED;
 }
 
-/* Returns true if an operand with a value for each pixel has the layout of the result. Smaller operands are
- * broadcast, and have no layout. */
-static bool fits(const struct value *operand, const struct value *result, uint32_t layout)
-{
-    uint32_t rank = operand->shape.rank, row = layout == LAYOUT_LAST ? 1 : 2;
-    bool has_pixels =
-        rank == result->shape.rank && (operand->shape.dims[row] != 1 || operand->shape.dims[row + 1] != 1);
-    return operand->layout == layout || (operand->layout == LAYOUT_PACKED && !has_pixels);
-}
-
-/* Gives the first output `layout`. Returns false if an input from `first` on has another one. */
+/* Gives the first output `layout`. Returns false if an input from `first` on has another one. Operands in
+ * LAYOUT_PACKED may be broadcast, or arrays of which no layout is known. */
 static bool keep_layout(struct inference *i, size_t first, uint32_t layout)
 {
     i->outputs[0].layout = layout;
     for (size_t k = first; layout != LAYOUT_PACKED && k < i->input_count; k++)
-        if (!fits(i->inputs[k], &i->outputs[0], layout))
+        if (i->inputs[k]->layout != layout && i->inputs[k]->layout != LAYOUT_PACKED)
             return infer_fail(i, "input %zu is not in the layout %s: add a reorder", k,
                               layout_name((enum value_layout)layout));
     return true;
@@ -51,7 +42,7 @@ static bool keep_layout(struct inference *i, size_t first, uint32_t layout)
 static bool change_layout(struct inference *i)
 {
     const uint32_t *layouts = ((const struct composite_attributes *)i->attributes)->numbers;
-    if (layouts[0] != i->inputs[0]->layout)
+    if (layouts[0] != i->inputs[0]->layout && i->inputs[0]->layout != LAYOUT_PACKED)
         return infer_fail(i, "its first input is in the layout %s, not %s",
                           layout_name((enum value_layout)i->inputs[0]->layout),
                           layout_name((enum value_layout)layouts[0]));
@@ -73,7 +64,8 @@ bool infer_layouts(struct inference *i)
     uint32_t layout = common_layout(i);
     if (is_named(i, "reorder") || is_named(i, "layout_conv"))
         return change_layout(i);
-    if (layout == LAYOUT_PACKED || i->op == OP_REDUCE)
+    /* reductions, and operations that treat an image as an array of its shape */
+    if (layout == LAYOUT_PACKED || i->op == OP_REDUCE || i->op == OP_TRANSPOSE || i->op == OP_RESHAPE)
         return true;
     if (is_elementwise(i) || (i->op == OP_WINDOW && slides_along_pixels(i, layout)))
         return keep_layout(i, 0, layout);

@@ -210,10 +210,10 @@ static void assert_refused(const char *text, const char *words)
 static void test_operations_without_layouts_are_refused(void **state)
 {
     (void)state;
-    assert_refused(TO_BLOCKS "%4 = transpose(%3) order=[1,0,2,3,4] : f32[1,2,3,3,16]\n",
+    assert_refused(TO_BLOCKS "%4 = concat(%3, %3) axis=0 : f32[4,1,3,3,16]\n",
                    "it does not support the layout blocks");
-    assert_refused(TO_BLOCKS "%4 = binary.add(%3, %2) : f32[2,1,3,3,16] as blocks\n",
-                   "input 1 is not in the layout blocks");
+    assert_refused(
+        TO_BLOCKS "%4 = composite.reorder(%3) numbers=[1,2,16] body=$0 : f32[2,1,3,3,16] as blocks\n", "");
     assert_refused(TO_BLOCKS "%4 = unary.relu(%3) : f32[2,1,3,3,16]\n", "as blocks, the result of unary");
     assert_refused(TO_BLOCKS "%4 = unary.relu(%3) : f32[2,1,3,3,16] as bricks\n", "a layout");
 }
