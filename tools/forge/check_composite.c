@@ -6,6 +6,7 @@
 #include "base/string.h"
 #include "check_maker.h"
 #include "forge/ir/fused.h"
+#include "forge/ir/layout.h"
 #include "forge/ir/builder.h"
 #include "forge/ir/library.h"
 
@@ -370,6 +371,57 @@ static void make_fused_rows(struct maker *m, struct arguments *a)
     fused_write(&fused, &a->attributes);
 }
 
+/* --- images in other layouts ---------------------------------------------------------------------------- */
+
+static void make_reorder(struct maker *m, struct arguments *a)
+{
+    forge_shape images = forge_shape_of(maker_size(m, 3, 4), maker_size(m, 40, 256), maker_size(m, 9, 56),
+                                        maker_size(m, 20, 56));
+    uint32_t from = maker_below(m, LAYOUT_COUNT), to = maker_below(m, LAYOUT_COUNT);
+    add_wide(m, a, layout_shape((enum value_layout)from, &images), -1, 1);
+    a->attributes.numbers[0] = from;
+    a->attributes.numbers[1] = to;
+    a->attributes.numbers[2] = (uint32_t)images.dims[1];
+}
+
+/* Inputs: x and the weight, then operands of the steps: images, a number for each channel, and a scalar. */
+static void make_layout_conv(struct maker *m, struct arguments *a)
+{
+    int64_t n = maker_size(m, 3, 4), in = maker_size(m, 18, 64), out = 16 * maker_size(m, 3, 4);
+    int64_t width = 3 + maker_size(m, 17, 53);
+    uint32_t stride = 1 + maker_below(m, 2), from = maker_below(m, LAYOUT_COUNT), to = 1 + maker_below(m, 2);
+    forge_shape images = forge_shape_of(n, in, width, width),
+                result = forge_shape_of(n, out, width, (width - 1) / stride + 1),
+                one = forge_shape_of(1, out, 1, 1);
+    struct fused fused = {
+        .count = 4,
+        .steps = {{OP_CONV, 0, 2, {0, 1}},
+                  {OP_BINARY, FORGE_MUL, 2, {FUSED_MAX_INPUTS, 3}},
+                  {OP_BINARY, FORGE_ADD, 2, {2, FUSED_MAX_INPUTS + 1}},
+                  {OP_UNARY, FORGE_TANH, 1, {FUSED_MAX_INPUTS + 2}}},
+        .conv = {.groups = 1, .stride = {1, stride}, .dilation = {1, 1}, .before = {1, 1}, .after = {1, 1}}};
+    add_wide(m, a, layout_shape((enum value_layout)from, &images), -1, 1);
+    add_wide(m, a, forge_shape_of(out, in, 3, 3), -1, 1);
+    add_wide(m, a, layout_shape((enum value_layout)to, &result), -1, 1);
+    add_wide(m, a, layout_shape((enum value_layout)to, &one), -1, 1);
+    fused_write(&fused, &a->attributes);
+    string_copy(a->attributes.name, sizeof a->attributes.name, "layout_conv");
+    a->attributes.numbers[0] = from;
+    a->attributes.numbers[1] = to;
+}
+
+/* Returns the value of a composite in LAYOUT_PACKED, because outputs of graphs are packed. */
+static forge_value to_packed(struct maker *m, const struct arguments *a, forge_value value)
+{
+    struct composite_attributes reorder = {.name = "reorder", .numbers = {a->attributes.numbers[1]}};
+    bool is_reorder = strcmp(a->attributes.name, "reorder") == 0;
+    if (!is_reorder && strcmp(a->attributes.name, "layout_conv") != 0)
+        return value;
+    reorder.numbers[2] =
+        is_reorder ? a->attributes.numbers[2] : (uint32_t)forge_value_shape(m->b, a->in[1]).dims[0];
+    return library_composite(m->b, &reorder, &value, 1);
+}
+
 static const struct recipe {
     const char *name;
     size_t values; /* number of outputs */
@@ -393,17 +445,20 @@ bool composite_is_of_models(unsigned i)
 
 static bool is_fused(unsigned i)
 {
-    static const char *const names[] = {"fused", "fused_matmul", "fused_conv", "fused_rows", NULL};
+    static const char *const names[] = {"fused",   "fused_matmul", "fused_conv", "fused_rows",
+                                        "reorder", "layout_conv",  NULL};
     return string_is_one_of(recipes[i].name, names);
 }
 
 /* Returns true if the gradient of composite i must be checked. No program uses the gradient of an optimiser's
- * step. Gradients without kernels are checked only in CASE_GRAD: those of the composites of language models
- * and of fused operations, and the gradient of gelu's gradient. */
+ * step, or of composites that a pass adds for layouts. Gradients without kernels are checked only in
+ * CASE_GRAD: those of the composites of language models and of fused operations, and the gradient of gelu's
+ * gradient. */
 static bool has_gradient(const struct maker *m, unsigned i)
 {
     bool has_kernel = !composite_is_of_models(i) && recipes[i].make != make_gelu_back && !is_fused(i);
-    return recipes[i].make != make_adamw && (m->purpose == CASE_GRAD || has_kernel);
+    bool has_layout = recipes[i].make == make_reorder || recipes[i].make == make_layout_conv;
+    return recipes[i].make != make_adamw && !has_layout && (m->purpose == CASE_GRAD || has_kernel);
 }
 
 bool composite_make(struct maker *m, unsigned i)
@@ -416,6 +471,7 @@ bool composite_make(struct maker *m, unsigned i)
     string_copy(a.attributes.name, sizeof a.attributes.name, recipe->name);
     recipe->make(m, &a);
     library_composite_many(m->b, &a.attributes, a.in, a.count, out);
+    out[0] = to_packed(m, &a, out[0]);
     for (size_t k = 0; m->purpose != CASE_GRAD && k < recipe->values; k++) {
         char name[8] = "y";
         if (k)

@@ -24,7 +24,7 @@ joule_status loaded_case_open(struct loaded_case *loaded, forge_device *device, 
                               joule_error *error)
 {
     /* These passes would replace the operation that is checked. */
-    const forge_compile_options options = {.struct_size = sizeof options, .skip = "regroup,fuse"};
+    const forge_compile_options options = {.struct_size = sizeof options, .skip = "regroup,fuse,layout"};
     joule_status status = forge_compile_with(c->graph, device, &options, &loaded->program, error);
     if (status == JOULE_OK)
         status = forge_states_new(device, 1, &loaded->states, error);

@@ -57,6 +57,9 @@ pass_fn pass_fold;
 pass_fn pass_regroup;
 /* Joins elementwise operations for which the device has kernels. */
 pass_fn pass_fuse;
+/* Chooses the layout of images between convolutions. context: NULL, or an enum value_layout that all clusters
+ * get, whether or not it saves time (for tests). */
+pass_fn pass_layout;
 /* Moves updates of parameters to the earliest possible position after their gradients. */
 pass_fn pass_order;
 

@@ -80,7 +80,7 @@ uint32_t fused_words(enum op op)
 
 bool fused_is(const struct composite_attributes *attributes)
 {
-    if (strcmp(attributes->name, "fused") == 0)
+    if (strcmp(attributes->name, "fused") == 0 || strcmp(attributes->name, "layout_conv") == 0)
         return true;
     for (size_t i = 0; i < OPERATIONS; i++)
         if (operations[i].composite && strcmp(attributes->name, operations[i].composite) == 0)
@@ -278,6 +278,13 @@ static bool may_follow(const struct fused *fused, enum op op)
            (fused_product(fused) == fused->count && (is_row || fused->count == 0));
 }
 
+/* Returns true if a composite with this name can have these steps. */
+static bool fits_name(const char *name, const struct fused *fused)
+{
+    return strcmp(name, name_of(fused)) == 0 ||
+           (fused->steps[0].op == OP_CONV && strcmp(name, "layout_conv") == 0);
+}
+
 bool fused_write(const struct fused *fused, struct composite_attributes *out)
 {
     uint32_t at = 0;
@@ -329,7 +336,7 @@ bool fused_read(const struct composite_attributes *attributes, size_t input_coun
     for (; at < FUSED_MAX_STEPS; at++)
         if (attributes->code[at])
             return false;
-    return out->count > 0 && strcmp(attributes->name, name_of(out)) == 0;
+    return out->count > 0 && fits_name(attributes->name, out);
 }
 
 /* Sets the kind of a step, and the parameters of a product or row operation. */

@@ -1,11 +1,11 @@
-/* ir/fused.h - the code of the composites "fused", "fused_matmul", "fused_conv" and "fused_rows": operations
- * that are computed together.
+/* ir/fused.h - the code of the composites "fused", "fused_matmul", "fused_conv", "layout_conv" and
+ * "fused_rows": operations that are computed together.
  *
  * The code is in the composite's attributes. A step is a unary, a binary, a select or a cast. The first step
- * of "fused_matmul" is a matmul, and that of "fused_conv" a conv. One step of "fused_rows" is a row
- * operation: a softmax, a normalisation or a reduction, which computes its result row by row. The result is
- * the value of the last step; the further outputs of a row operation are further results. Operands are
- * numbered: the composite's inputs from 0, and the (first) values of the steps from FUSED_MAX_INPUTS.
+ * of "fused_matmul" is a matmul, and that of "fused_conv" and "layout_conv" a conv. One step of "fused_rows"
+ * is a row operation: a softmax, a normalisation or a reduction, which computes its result row by row. The
+ * result is the value of the last step; the further outputs of a row operation are further results. Operands
+ * are numbered: the composite's inputs from 0, and the (first) values of the steps from FUSED_MAX_INPUTS.
  *
  * All steps have the shape of the result. Before a reduction, they have the shape of its operand.
  *

@@ -204,9 +204,18 @@ struct value {
     forge_shape shape;
 };
 
-/* Order of a value's elements in its buffer. LAYOUT_PACKED is row-major without gaps. Passes may choose other
- * layouts for a device, for example blocks for a matrix unit. A new graph has only packed values. */
-enum value_layout { LAYOUT_PACKED };
+/* Order of a value's elements. The pass `layout` stores images between convolutions in another order than
+ * [n, channels, rows, columns]. Their shape is then the shape in memory, so each value is row-major without
+ * gaps. Inputs, outputs and slots are in LAYOUT_PACKED. See layout.h. */
+enum value_layout {
+    LAYOUT_PACKED, /* any shape; images are [n, channels, rows, columns] */
+    LAYOUT_LAST,   /* images [n, rows, columns, channels] */
+    /* images [n, blocks, rows, columns, LAYOUT_LANES]. Channel c is lane c % LAYOUT_LANES of block c /
+     * LAYOUT_LANES. The lanes after the last channel belong to no channel. */
+    LAYOUT_BLOCKS,
+    LAYOUT_COUNT
+};
+enum { LAYOUT_LANES = 16 };
 
 /* An input or an output. */
 struct port {

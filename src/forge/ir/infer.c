@@ -1,5 +1,6 @@
 /* ir/infer.c - see infer.h. */
 #include "forge/ir/infer.h"
+#include "forge/ir/layout.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -341,5 +342,6 @@ bool infer(struct inference *i)
     i->output_count = 0;
     i->message[0] = '\0';
     bool takes_storage = i->op == OP_CAST || i->op == OP_COMPOSITE;
-    return (i->op == OP_TRANSFER || check_places(i)) && (takes_storage || is_computed(i)) && rules[i->op](i);
+    return (i->op == OP_TRANSFER || check_places(i)) && (takes_storage || is_computed(i)) &&
+           rules[i->op](i) && infer_layouts(i);
 }

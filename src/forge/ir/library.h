@@ -8,6 +8,7 @@
 
 #include "forge/ir/builder.h"
 #include "forge/ir/infer.h"
+#include "forge/ir/layout.h"
 
 /* Adds the body of the composite to `b`. in: [count], the inputs; library.def states the valid counts. out:
  * gets the outputs. context: the struct composite_attributes. If inputs or attributes are invalid, the
@@ -16,6 +17,16 @@
     void library_##name(forge_builder *b, const forge_value *in, size_t count, const void *context,          \
                         forge_value *out);
 #include "forge/ir/library.def"
+
+struct fused;
+/* Adds the steps of a fused composite (fused.h) to its body. in: [count], with images in LAYOUT_PACKED as the
+ * input of a convolution. layout: the layout of the value of the first step, and of all steps after it.
+ * scopes: the scope of each step; NULL: all have that of the builder. */
+void library_fused_steps(forge_builder *b, const struct fused *fused, const forge_value *in, size_t count,
+                         enum value_layout layout, const char *const *scopes, forge_value *out);
+/* Adds the body of a layout_conv, as library_layout_conv does. scopes: as above. */
+void library_layout_steps(forge_builder *b, const struct composite_attributes *attributes,
+                          const forge_value *in, size_t count, const char *const *scopes, forge_value *out);
 
 /* How the composite "linear" rounds x before the product: its attribute numbers[0]. */
 enum linear_rounding {

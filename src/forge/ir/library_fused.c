@@ -1,6 +1,7 @@
 /* ir/library_fused.c - the bodies of the composites "fused", "fused_matmul", "fused_conv" and "fused_rows";
  * see fused.h. */
 #include "forge/ir/fused.h"
+#include "forge/ir/layout.h"
 #include "forge/ir/library.h"
 
 static forge_value add_conv(forge_builder *b, const struct conv_attributes *conv, forge_value x,
@@ -112,26 +113,36 @@ static void check_shapes(forge_builder *b, const struct fused *fused, const forg
     }
 }
 
+void library_fused_steps(forge_builder *b, const struct fused *fused, const forge_value *in, size_t count,
+                         enum value_layout layout, const char *const *scopes, forge_value *out)
+{
+    forge_value values[FUSED_MAX_INPUTS + FUSED_MAX_STEPS] = {0};
+    for (size_t i = 0; i < count; i++)
+        values[i] = in[i];
+    for (uint32_t i = 0; i < fused->count; i++) {
+        forge_value own[OP_MAX_OUTPUTS] = {0};
+        if (scopes && builder_is_ok(b))
+            b->scope = builder_add_scope(b, scopes[i]);
+        add_step(b, fused, &fused->steps[i], values, own);
+        if (i == 0 && builder_is_ok(b))
+            own[0] = layout_apply(b, own[0], layout);
+        values[FUSED_MAX_INPUTS + i] = own[0];
+        for (size_t k = 1; i == fused_product(fused) && k < OP_MAX_OUTPUTS; k++)
+            out[k] = own[k];
+    }
+    out[0] = values[FUSED_MAX_INPUTS + fused->count - 1];
+    check_shapes(b, fused, values);
+}
+
 void library_fused(forge_builder *b, const forge_value *in, size_t count, const void *context,
                    forge_value *out)
 {
-    forge_value values[FUSED_MAX_INPUTS + FUSED_MAX_STEPS] = {0};
     struct fused fused;
     if (!fused_read(context, count, &fused)) {
         forge_builder_fail(b, "fused: its code is invalid");
         return;
     }
-    for (size_t i = 0; i < count; i++)
-        values[i] = in[i];
-    for (uint32_t i = 0; i < fused.count; i++) {
-        forge_value own[OP_MAX_OUTPUTS] = {0};
-        add_step(b, &fused, &fused.steps[i], values, own);
-        values[FUSED_MAX_INPUTS + i] = own[0];
-        for (size_t k = 1; i == fused_product(&fused) && k < OP_MAX_OUTPUTS; k++)
-            out[k] = own[k];
-    }
-    out[0] = values[FUSED_MAX_INPUTS + fused.count - 1];
-    check_shapes(b, &fused, values);
+    library_fused_steps(b, &fused, in, count, LAYOUT_PACKED, NULL, out);
 }
 
 void library_fused_matmul(forge_builder *b, const forge_value *in, size_t count, const void *context,

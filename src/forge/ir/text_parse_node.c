@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "forge/ir/fields.h"
+#include "forge/ir/layout.h"
 #include "forge/ir/infer.h"
 #include "forge/ir/text_parse.h"
 
@@ -240,7 +241,21 @@ static bool parse_field(struct parser *p, struct statement *s, const struct fiel
     return true;
 }
 
-/* Parses ": f32[2], f32[3]", and sets the attributes that contain the same type or shape. */
+/* Parses "as blocks" if "as" is next. */
+static bool parse_layout(struct parser *p, uint32_t *out_layout)
+{
+    *out_layout = LAYOUT_PACKED;
+    if (!cursor_take(&p->in, "as"))
+        return true;
+    for (uint32_t i = 1; i < LAYOUT_COUNT; i++)
+        if (cursor_take(&p->in, layout_name((enum value_layout)i))) {
+            *out_layout = i;
+            return true;
+        }
+    return cursor_expected(&p->in, "a layout");
+}
+
+/* Parses ": f32[2] as blocks, f32[3]", and sets the attributes that contain the same type or shape. */
 static bool parse_types(struct parser *p, struct statement *s)
 {
     if (!cursor_want(&p->in, ":"))
@@ -249,7 +264,7 @@ static bool parse_types(struct parser *p, struct statement *s)
         struct value *type = &s->types[s->type_count];
         if (s->type_count == s->label_count)
             return cursor_expected(&p->in, "as many types as values");
-        if (!parse_type(p, &type->dtype, &type->shape))
+        if (!parse_type(p, &type->dtype, &type->shape) || !parse_layout(p, &type->layout))
             return false;
         s->type_count++;
     } while (cursor_take(&p->in, ","));
@@ -393,9 +408,11 @@ static bool check_types(struct parser *p, const struct statement *s, forge_value
     for (uint32_t i = 0; i < node->output_count; i++) {
         const struct value *own = &graph->values[node->output + i];
         is_same &= i < s->type_count && own->dtype == s->types[i].dtype &&
-                   forge_shape_equal(&own->shape, &s->types[i].shape);
+                   own->layout == s->types[i].layout && forge_shape_equal(&own->shape, &s->types[i].shape);
         text_printf(&text, "%s%s", i ? ", " : "", forge_dtype_name(own->dtype));
         dim_print_shape(&graph->dims, &own->shape, &text);
+        if (own->layout != LAYOUT_PACKED)
+            text_printf(&text, " as %s", layout_name((enum value_layout)own->layout));
     }
     if (is_same && node_place(graph, node) != p->builder->place)
         return cursor_fail_at(&p->in, s->start, "expected the place of the slot's earlier read");

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/index.h"
 #include "forge/ir/fields.h"
+#include "forge/ir/layout.h"
 #include "forge/ir/text.h"
 
 /* State of the printer: the output, and the bodies to print. */
@@ -227,6 +228,8 @@ static void print_node(struct printer *p, const forge_graph *graph, const struct
         const struct value *value = &graph->values[node->output + i];
         text_add(text, i ? ", " : " : ");
         print_type(text, graph, value->dtype, &value->shape);
+        if (value->layout != LAYOUT_PACKED)
+            text_printf(text, " as %s", layout_name((enum value_layout)value->layout));
     }
     if (node_place(graph, node)) {
         text_add(text, " on ");

@@ -8,6 +8,7 @@
 #include "forge/ir/builder.h"
 #include "forge/ir/fields.h"
 #include "forge/ir/infer.h"
+#include "forge/ir/layout.h"
 
 static joule_status fail_node(joule_error *error, const forge_graph *graph, size_t n, const char *what)
 {
@@ -67,10 +68,17 @@ static joule_status verify_ports(const forge_graph *graph, joule_error *error)
     for (size_t i = 0; i < graph->output_count; i++)
         if (!is_value(graph, graph->outputs[i].value))
             return error_set(error, JOULE_FAILED, "output '%s' has no value", graph->outputs[i].name);
+    for (size_t i = 0; i < graph->output_count; i++)
+        if (graph->values[graph->outputs[i].value].layout != LAYOUT_PACKED)
+            return error_set(error, JOULE_FAILED, "output '%s' is in the layout %s", graph->outputs[i].name,
+                             layout_name((enum value_layout)graph->values[graph->outputs[i].value].layout));
     for (size_t i = 0; i < graph->slot_count; i++) {
         const struct slot *slot = &graph->slots[i];
         if (!slot->write)
             continue;
+        if (is_value(graph, slot->write) && graph->values[slot->write].layout != LAYOUT_PACKED)
+            return error_set(error, JOULE_FAILED, "slot '%s' is written in the layout %s", slot->name,
+                             layout_name((enum value_layout)graph->values[slot->write].layout));
         if (!is_value(graph, slot->write) || graph->values[slot->write].dtype != slot->dtype ||
             !forge_shape_equal(&graph->values[slot->write].shape, &slot->shape))
             return error_set(error, JOULE_FAILED, "slot '%s' is written with another type or shape",

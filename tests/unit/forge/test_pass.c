@@ -68,7 +68,8 @@ static void test_added_passes_run_at_their_position(void **state)
     forge_graph *graph = small_graph(), *made = NULL;
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_OK);
     assert_string_equal(names,
-                        "first second expand one two three transfer precision fold last regroup fuse order ");
+                        "first second expand one two three transfer precision fold last regroup fuse layout "
+                        "order ");
     forge_graph_free(made);
     names[0] = '\0';
     options.stop_after = "two";
@@ -82,8 +83,9 @@ static void test_added_passes_run_at_their_position(void **state)
     assert_string_equal(forge_pass_name_at(3), "fold");
     assert_string_equal(forge_pass_name_at(4), "regroup");
     assert_string_equal(forge_pass_name_at(5), "fuse");
-    assert_string_equal(forge_pass_name_at(6), "order");
-    assert_null(forge_pass_name_at(7));
+    assert_string_equal(forge_pass_name_at(6), "layout");
+    assert_string_equal(forge_pass_name_at(7), "order");
+    assert_null(forge_pass_name_at(8));
 }
 
 static void test_passes_can_be_skipped(void **state)
@@ -94,7 +96,7 @@ static void test_passes_can_be_skipped(void **state)
         .struct_size = sizeof options, .notify = note_name, .notify_context = names, .skip = "fuse,expand"};
     forge_graph *graph = small_graph(), *made = NULL;
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_OK);
-    assert_string_equal(names, "transfer precision fold regroup order ");
+    assert_string_equal(names, "transfer precision fold regroup layout order ");
     forge_graph_free(made);
     options.skip = "fold,melt";
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_INVALID);

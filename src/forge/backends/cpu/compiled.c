@@ -85,8 +85,8 @@ void compiled_query(struct compiled *compiled, forge_compiled_facts *out_facts)
 
 /* --- sources -------------------------------------------------------------------------------------------- */
 
-/* Renders the elementwise steps of a launch, except after a product in bf16 or f16, whose sums are f32, and
- * beside row operations. The caller frees *out_source. Returns JOULE_ABSENT, without a message, if it has
+/* Renders the elementwise steps of a launch, except after a product in bf16 or f16, whose sums are f32, after a
+ * convolution in another layout, and beside row operations. The caller frees *out_source. Returns JOULE_ABSENT, without a message, if it has
  * none. */
 static joule_status render(const struct compiled *compiled, const struct launch *launch, char **out_source,
                            joule_error *error)
@@ -94,7 +94,8 @@ static joule_status render(const struct compiled *compiled, const struct launch 
     struct fused_plan plan;
     struct fused_product product;
     struct emit_group group = {.vector_bytes = isa_vector_bytes(compiled->isa)};
-    if (launch->op != OP_COMPOSITE || !fused_is(launch->attributes))
+    const struct composite_attributes *composite = launch->attributes;
+    if (launch->op != OP_COMPOSITE || !fused_is(composite) || strcmp(composite->name, "layout_conv") == 0)
         return JOULE_ABSENT;
     if (fused_takes(launch)) {
         fused_plan(launch, &plan);

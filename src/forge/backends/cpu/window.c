@@ -85,6 +85,29 @@ bool window_takes_narrow(const struct launch *launch)
     return is_narrow(launch) && takes_window(launch);
 }
 
+bool window_takes_lanes(const struct launch *launch)
+{
+    const struct window_attributes *a = launch->attributes;
+    const struct view *x = &launch->inputs[0];
+    uint32_t rank = x->shape.rank;
+    return is_f32(launch) && rank >= 3 && a->windows.axes == 3u << (rank - 3) && view_is_packed(x) &&
+           a->windows.size[rank - 3] <= WINDOW_LANES_TAPS;
+}
+
+struct window_lanes window_lanes_of(const struct launch *launch)
+{
+    const struct window_attributes *a = launch->attributes;
+    const forge_shape *x = &launch->inputs[0].shape, *out = &launch->outputs[0].shape;
+    uint32_t row = x->rank - 3;
+    struct window_lanes w = {.rows = slide_of(&a->windows, row, x->dims[row]),
+                             .columns = slide_of(&a->windows, row + 1, x->dims[row + 1]),
+                             .window_rows = out->dims[row],
+                             .window_columns = out->dims[row + 1],
+                             .lanes = x->dims[row + 2]};
+    w.size = a->count_padding ? (double)(w.rows.taps * w.columns.taps) : 0;
+    return w;
+}
+
 /* Returns the number of elements of the last `dims` dimensions, or of all if there are fewer. */
 static size_t last_elements(const forge_shape *shape, uint32_t dims)
 {
@@ -134,6 +157,17 @@ static size_t grain(const struct launch *launch, size_t pieces)
 size_t window_pieces(const struct launch *launch, size_t *out_grain)
 {
     size_t rows = launch_rows(launch);
+    *out_grain = grain(launch, rows);
+    return rows;
+}
+
+size_t window_lanes_pieces(const struct launch *launch, size_t *out_grain)
+{
+    const forge_shape *out = &launch->outputs[0].shape;
+    size_t rows = 1;
+    for (uint32_t i = 0; i + 2 < out->rank; i++)
+        rows *= (size_t)out->dims[i];
+    rows = forge_shape_elements(out) ? rows : 0;
     *out_grain = grain(launch, rows);
     return rows;
 }

@@ -56,6 +56,19 @@ static inline int64_t plane_row(const struct plane_view *view, size_t plane, int
     return walk_offset(&view->heads, plane) + row * view->next_row;
 }
 
+/* Windows along the two dimensions before the last, which has `lanes` elements (isa/window_lanes.inc). */
+struct window_lanes {
+    struct slide rows, columns;
+    int64_t window_rows, window_columns, lanes;
+    double size; /* divisor of means; 0: divide by the number of elements that are not padding */
+};
+enum { WINDOW_LANES_TAPS = 64 }; /* maximum rows of such a window */
+
+bool window_takes_lanes(const struct launch *launch);
+struct window_lanes window_lanes_of(const struct launch *launch);
+/* Returns the number of pieces. A piece is one row of windows, with all lanes. */
+size_t window_lanes_pieces(const struct launch *launch, size_t *out_grain);
+
 /* Return true if the f32 kernel (or the kernel for bf16 and f16, for *_narrow) supports the launch. */
 bool window_takes(const struct launch *launch);
 bool window_takes_narrow(const struct launch *launch);
