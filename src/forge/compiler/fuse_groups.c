@@ -204,9 +204,9 @@ static bool can_change_type(forge_dtype product, forge_dtype result)
 static bool can_join(const struct fusion *f, const struct node *node, uint32_t group)
 {
     const struct node *last = &f->graph->nodes[group];
-    bool has_room = f->groups[group].product == FUSE_NONE &&
-                    can_change_type(f->graph->values[node->output].dtype,
-                                    f->graph->values[last->output].dtype);
+    bool has_room =
+        f->groups[group].product == FUSE_NONE &&
+        can_change_type(f->graph->values[node->output].dtype, f->graph->values[last->output].dtype);
     return are_alike(f, node, group) && may_wait(f, node, group) && pays_before(f, node, group) &&
            (!node_is_product(node) || (has_room && !is_written(f, group)));
 }

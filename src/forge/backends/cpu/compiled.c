@@ -85,9 +85,9 @@ void compiled_query(struct compiled *compiled, forge_compiled_facts *out_facts)
 
 /* --- sources -------------------------------------------------------------------------------------------- */
 
-/* Renders the elementwise steps of a launch, except after a product in bf16 or f16, whose sums are f32, after a
- * convolution in another layout, and beside row operations. The caller frees *out_source. Returns JOULE_ABSENT, without a message, if it has
- * none. */
+/* Renders the elementwise steps of a launch, except after a product in bf16 or f16, whose sums are f32, after
+ * a convolution in another layout, and beside row operations. The caller frees *out_source. Returns
+ * JOULE_ABSENT, without a message, if it has none. */
 static joule_status render(const struct compiled *compiled, const struct launch *launch, char **out_source,
                            joule_error *error)
 {
