@@ -191,7 +191,8 @@ static void test_a_missing_compiler_is_reported(void **state)
     assert_int_equal(try_set(), JOULE_ABSENT);
     assert_contains(error.message, "there is no program CC=/nonexistent/cc -m64");
     unsetenv("CC");
-    char *path = strdup(getenv("PATH"));
+    const char *given = getenv("PATH");
+    char *path = strdup(given ? given : "/usr/bin:/bin");
     assert_non_null(path);
     setenv("PATH", cache_folder, 1);
     assert_int_equal(try_set(), JOULE_ABSENT);
