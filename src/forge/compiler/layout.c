@@ -232,10 +232,11 @@ static void choose(struct laying *l)
             consider(l, candidates[i]);
 }
 
-joule_status pass_layout(const forge_graph *graph, forge_device *device, void *context,
-                         forge_graph **out_graph, joule_error *out_error)
+/* wanted: the layout of all clusters; NULL: the best. */
+static joule_status lay(const forge_graph *graph, forge_device *device, const enum value_layout *wanted,
+                        forge_graph **out_graph, joule_error *out_error)
 {
-    struct laying l = {.graph = graph, .device = device, .wanted = context};
+    struct laying l = {.graph = graph, .device = device, .wanted = wanted};
     struct arena arena = {0};
     joule_status status = JOULE_OK;
     if (!device) {
@@ -250,4 +251,17 @@ joule_status pass_layout(const forge_graph *graph, forge_device *device, void *c
     }
     arena_free(&arena);
     return status;
+}
+
+joule_status pass_layout(const forge_graph *graph, forge_device *device, void *context,
+                         forge_graph **out_graph, joule_error *out_error)
+{
+    (void)context;
+    return lay(graph, device, NULL, out_graph, out_error);
+}
+
+joule_status pass_given_layout(const forge_graph *graph, forge_device *device, void *context,
+                               forge_graph **out_graph, joule_error *out_error)
+{
+    return lay(graph, device, context, out_graph, out_error);
 }

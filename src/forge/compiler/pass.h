@@ -57,9 +57,11 @@ pass_fn pass_fold;
 pass_fn pass_regroup;
 /* Joins elementwise operations for which the device has kernels. */
 pass_fn pass_fuse;
-/* Chooses the layout of images between convolutions. context: NULL, or an enum value_layout that all clusters
- * get, whether or not it saves time (for tests). */
+/* Chooses the layout of images between convolutions. */
 pass_fn pass_layout;
+/* Gives all clusters of convolutions one layout, whether or not it saves time, for tests. context: an enum
+ * value_layout. */
+pass_fn pass_given_layout;
 /* Moves updates of parameters to the earliest possible position after their gradients. */
 pass_fn pass_order;
 

@@ -43,7 +43,8 @@ static void assert_lays(void **state, enum value_layout *layout, const char *bef
     const struct workbench *bench = *state;
     forge_graph *graph = parse(before), *made = NULL, *again;
     char *text = NULL, *second = NULL;
-    assert_ok(pass_layout(graph, bench->device, layout, &made, &error), &error);
+    assert_ok((layout ? pass_given_layout : pass_layout)(graph, bench->device, layout, &made, &error),
+              &error);
     assert_ok(graph_verify(made, &error), &error);
     assert_ok(forge_graph_print(made, &text, &error), &error);
     assert_string_equal(after_bodies(text), after);
@@ -53,6 +54,28 @@ static void assert_lays(void **state, enum value_layout *layout, const char *bef
     free(text);
     free(second);
     forge_graph_free(again);
+    forge_graph_free(made);
+    forge_graph_free(graph);
+}
+
+/* All passes of a compilation, without options, choose layouts. */
+static void test_compilations_choose_layouts(void **state)
+{
+    const struct workbench *bench = *state;
+    forge_graph *graph = parse("forge graph 1\n"
+                               "slot \"v\" : f32[64,64,3,3] = constant(0)\n"
+                               "%1 = input \"x\" : f32[4,64,56,56]\n"
+                               "%2 = read \"v\" : f32[64,64,3,3]\n"
+                               "%3 = conv(%1, %2) groups=1 stride=[1,1] dilation=[1,1] : f32[4,64,54,54]\n"
+                               "%4 = conv(%3, %2) groups=1 stride=[1,1] dilation=[1,1] : f32[4,64,52,52]\n"
+                               "%5 = reduce.mean(%4) axes=[2,3] : f32[4,64]\n"
+                               "output \"y\" = %5\n");
+    forge_graph *made = NULL;
+    char *text = NULL;
+    assert_ok(forge_passes_run(graph, bench->device, NULL, &made, &error), &error);
+    assert_ok(forge_graph_print(made, &text, &error), &error);
+    assert_contains(text, "layout_conv");
+    free(text);
     forge_graph_free(made);
     forge_graph_free(graph);
 }
@@ -339,7 +362,7 @@ static size_t count_composites(const forge_graph *graph, const char *name)
 
 static struct side load_with(forge_device *device, const forge_graph *graph, enum value_layout *layout)
 {
-    const forge_pass pass = {.name = "force", .after = "fuse", .run = pass_layout, .context = layout};
+    const forge_pass pass = {.name = "force", .after = "fuse", .run = pass_given_layout, .context = layout};
     const forge_compile_options options = {
         .struct_size = sizeof options, .skip = "layout", .passes = &pass, .pass_count = layout ? 1 : 0};
     return side_load(device, graph, &options);
@@ -382,7 +405,7 @@ static void test_random_networks_compute_the_same(void **state)
             side_unload(&laid);
         }
         forge_graph *made = NULL;
-        assert_ok(pass_layout(graph, bench->device, &(enum value_layout){LAYOUT_BLOCKS}, &made, &error),
+        assert_ok(pass_given_layout(graph, bench->device, &(enum value_layout){LAYOUT_BLOCKS}, &made, &error),
                   &error);
         convs += count_composites(made, "layout_conv");
         forge_graph_free(made);
@@ -396,6 +419,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, workbench_set_up, workbench_tear_down)
     const struct CMUnitTest tests[] = {
+        TEST(test_compilations_choose_layouts),
         TEST(test_only_the_last_images_are_reordered),
         TEST(test_a_reduction_needs_no_reorder),
         TEST(test_images_with_two_kinds_of_readers_are_reordered_once),
