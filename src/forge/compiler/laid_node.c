@@ -100,7 +100,8 @@ static bool number_operands(const forge_graph *graph, const struct node *node, s
 
 static bool read_laid_conv(const forge_graph *graph, const struct node *node, struct laid_node *out)
 {
-    if (!read_conv(node, &out->fused) || !number_operands(graph, node, out))
+    if (!read_conv(node, &out->fused) || (out->fused.conv.flags & CONV_TRANSPOSED) ||
+        !number_operands(graph, node, out))
         return false;
     const struct value *weight = input_of(graph, node, out->operands[1].input);
     return value_is_images(input_of(graph, node, out->operands[0].input)) && weight->dtype == FORGE_F32 &&
