@@ -3,9 +3,10 @@
  * The search begins with the given order and with orders of a greedy list scheduler: of the launches that are
  * ready, the next one adds the fewest live bytes, or reads the values that were written last. Small problems
  * also begin with random orders. Each order is improved: a launch moves to another position between those
- * launches that must come before and after it, and the move is kept if the score improves. The number of
- * compared orders is limited, so that large programs compile in about a second. If no order keeps the bound
- * of the seconds, the search is repeated, beginning with the order that takes the least time.
+ * launches that must come before and after it, and the move is kept if the score improves. The best order of
+ * a small problem is then improved by random moves. The number of compared orders is limited, so that large
+ * programs compile in about a second. If no order keeps the bound of the seconds, the search is repeated,
+ * beginning with the order that takes the least time.
  */
 #include "forge/compiler/schedule.h"
 
@@ -14,14 +15,28 @@
 #include <string.h>
 
 /* Limits of the search: steps of the model in all trials, trials, launches of a problem in which all
- * positions of a launch are tried, launches that are moved together, and random orders. */
-enum { MAX_WORK = 40000000, MAX_TRIALS = 12000, SMALL = 40, MAX_TOGETHER = 3, RANDOM_ORDERS = 30 };
+ * positions of a launch are tried, launches that are moved together, random orders, and random moves of the
+ * simulated annealing. */
+enum {
+    MAX_WORK = 40000000,
+    MAX_TRIALS = 12000,
+    SMALL = 40,
+    MAX_TOGETHER = 3,
+    RANDOM_ORDERS = 30,
+    ANNEALED = 6000
+};
 
 /* Scores within this relative distance count as equal. */
 #define EQUAL 1e-9
 /* The given order remains if another order gains less than this part of the score, and less than ten times
  * this part of the live bytes: the model is not exact enough for smaller gains. */
 #define WORTH 1e-3
+/* With a bound of the seconds, orders within this relative distance of the best score get the final choice of
+ * cores, which is slower and better. */
+#define NEAR 0.05
+/* Temperatures of the simulated annealing, as relative losses. */
+#define FIRST_TEMPERATURE 0.1
+#define LAST_TEMPERATURE  1e-3
 
 /* A priority of the list scheduler. */
 enum priority { PRIORITY_MEMORY, PRIORITY_RECENT, PRIORITY_RANDOM };
@@ -94,11 +109,21 @@ static bool is_good_enough(const struct grade *given, const struct grade *best)
            given->cost.peak_bytes <= best->cost.peak_bytes * (1 + 10 * WORTH);
 }
 
+/* Returns true if the grade may become the best one when the numbers of cores are chosen finally. */
+static bool is_near_best(const struct search *s, const struct grade *grade)
+{
+    return grade->excess <= s->best.excess + EQUAL && grade->score <= s->best.score * (1 + NEAR);
+}
+
+/* Stores the present order if it is the best one so far. */
 static void note_best(struct search *s, const struct grade *grade)
 {
-    if (s->has_failed || !is_better(grade, &s->best))
+    struct grade noted = *grade;
+    if (s->problem->launch_count <= SMALL && isfinite(s->problem->max_seconds) && is_near_best(s, grade))
+        noted = try_order(s, true);
+    if (s->has_failed || !is_better(&noted, &s->best))
         return;
-    s->best = *grade;
+    s->best = noted;
     memcpy(s->out->order, s->order, s->problem->launch_count * sizeof *s->order);
     memcpy(s->out->cores, s->cores, s->problem->launch_count * sizeof *s->cores);
 }
@@ -238,6 +263,12 @@ static double next_random(struct search *s)
     s->state ^= s->state >> 7;
     s->state ^= s->state << 17;
     return (double)(s->state >> 11) * 0x1p-53;
+}
+
+/* Returns a number less than `count`. */
+static uint32_t random_below(struct search *s, uint32_t count)
+{
+    return (uint32_t)(next_random(s) * count);
 }
 
 /* Returns the bytes by which the live memory grows if the launch runs next. */
@@ -422,6 +453,49 @@ static void note_given(struct search *s)
     s->has_failed |= isnan(all.peak_bytes);
 }
 
+/* Makes the best order the present one. */
+static void take_best(struct search *s)
+{
+    memcpy(s->order, s->out->order, s->problem->launch_count * sizeof *s->order);
+    for (uint32_t i = 0; i < s->problem->launch_count; i++)
+        s->position[s->order[i]] = i;
+}
+
+/* Returns the logarithm of the score, to which relative excesses are added. */
+static double loss_of(const struct grade *grade)
+{
+    return log(grade->score) + grade->excess;
+}
+
+/* Improves the best order by simulated annealing (Kirkpatrick, Gelatt and Vecchi, Science 220, 1983): moves
+ * launches at random, and keeps a move that makes the order worse with a probability that falls with the loss
+ * and with time. This finds orders to which no sequence of improvements leads. */
+static void anneal(struct search *s)
+{
+    uint32_t count = (uint32_t)s->problem->launch_count, low, high;
+    double temperature = FIRST_TEMPERATURE,
+           cooling = pow(LAST_TEMPERATURE / FIRST_TEMPERATURE, 1. / ANNEALED);
+    take_best(s);
+    s->present = s->best;
+    for (int i = 0; i < ANNEALED && s->trials < s->max_trials && !s->has_failed; i++) {
+        temperature *= cooling;
+        uint32_t from = random_below(s, count);
+        find_range(s, from, 1, &low, &high);
+        uint32_t to = low + random_below(s, high - low + 1);
+        if (to == from)
+            continue;
+        move(s, from, 1, to);
+        struct grade grade = try_order(s, false);
+        double loss = loss_of(&grade) - loss_of(&s->present);
+        if (loss > 0 && next_random(s) >= exp(-loss / temperature)) {
+            move(s, to, 1, from);
+            continue;
+        }
+        s->present = grade;
+        note_best(s, &grade);
+    }
+}
+
 static void search(struct search *s)
 {
     const struct schedule_problem *p = s->problem;
@@ -448,14 +522,14 @@ static void search(struct search *s)
     }
     if (s->has_failed)
         return;
-    memcpy(s->order, s->out->order, p->launch_count * sizeof *s->order);
-    for (uint32_t i = 0; i < p->launch_count; i++)
-        s->position[s->order[i]] = i;
+    take_best(s);
     improve(s);
     for (int i = 0; i < RANDOM_ORDERS + 2 && p->launch_count <= SMALL && s->trials < s->max_trials; i++) {
         make_list(s, i == 0 ? PRIORITY_MEMORY : i == 1 ? PRIORITY_RECENT : PRIORITY_RANDOM);
         improve(s);
     }
+    if (p->launch_count > 1 && p->launch_count <= SMALL)
+        anneal(s);
     memcpy(s->order, s->out->order, p->launch_count * sizeof *s->order);
     struct grade last = try_order(s, true);
     note_best(s, &last);
