@@ -118,6 +118,22 @@ char *file_read_whole(const char *path, unsigned kinds, size_t max_size, size_t 
     return NULL;
 }
 
+/* --- writing -------------------------------------------------------------------------------------------- */
+
+bool file_write_all(int fd, const char *bytes, size_t count)
+{
+    while (count > 0) {
+        ssize_t n = write(fd, bytes, count);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        bytes += n;
+        count -= (size_t)n;
+    }
+    return true;
+}
+
 /* --- drafts --------------------------------------------------------------------------------------------- */
 
 /* Returns 0 if a draft may replace the file with this status, or an errno. */

@@ -36,6 +36,9 @@ const char *file_reason(int errno_value);
  * ENOMEM. */
 char *file_read_whole(const char *path, unsigned kinds, size_t max_size, size_t *out_size);
 
+/* Writes all bytes to a descriptor. Returns false with errno if not all of them could be written. */
+bool file_write_all(int fd, const char *bytes, size_t count);
+
 /* The new content of a file. It is written under another name in the same folder and renamed when it is
  * complete. */
 struct file_draft {

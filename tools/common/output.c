@@ -64,26 +64,12 @@ static joule_status cannot_write(joule_error *error, const char *path, int errno
                      file_reason(errno_value));
 }
 
-bool output_write_all(int fd, const char *bytes, size_t count)
-{
-    while (count > 0) {
-        ssize_t n = write(fd, bytes, count);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return false;
-        bytes += n;
-        count -= (size_t)n;
-    }
-    return true;
-}
-
 bool output_copy_all(int from, int to)
 {
     char bytes[1 << 16];
     ssize_t count;
     while ((count = read(from, bytes, sizeof bytes)) > 0)
-        if (!output_write_all(to, bytes, (size_t)count))
+        if (!file_write_all(to, bytes, (size_t)count))
             return false;
     return count == 0;
 }
@@ -150,7 +136,7 @@ joule_status output_write(const char *path, const char *bytes, size_t count, jou
     joule_status status = output_open(path, &out, out_error);
     if (status != JOULE_OK)
         return status;
-    return output_close(&out, output_write_all(out.fd, bytes, count) ? 0 : errno, out_error);
+    return output_close(&out, file_write_all(out.fd, bytes, count) ? 0 : errno, out_error);
 }
 
 static int print_errno; /* errno of the first failed print; 0: none */

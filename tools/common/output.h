@@ -19,8 +19,6 @@ joule_status output_check(const char *path, joule_error *out_error);
 /* Like output_check, but returns JOULE_UNSUPPORTED for devices and pipes, and "-" is an ordinary file
  * name. */
 joule_status output_check_file(const char *path, joule_error *out_error);
-/* Writes all bytes. Returns false with errno if not all of them could be written. */
-bool output_write_all(int fd, const char *bytes, size_t count);
 /* Copies all remaining bytes of `from` to `to`. Returns false with errno if reading or writing failed. */
 bool output_copy_all(int from, int to);
 /* Writes `count` bytes to `path`. Errors are returned with a message; after a failed write an existing

@@ -47,7 +47,7 @@ bool page_report(const char *subcommand, const struct report *report, const char
     if (!page)
         return false;
     bool done = path ? output_write(path, page, length, &error) == JOULE_OK
-                     : output_write_all(STDERR_FILENO, page, length);
+                     : file_write_all(STDERR_FILENO, page, length);
     free(page);
     if (!done && path)
         complain(subcommand, "%s", error.message);

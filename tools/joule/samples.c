@@ -14,7 +14,7 @@ struct writer {
 /* Writes the buffered text. Returns false after the first failed write. */
 static bool flush(struct writer *writer)
 {
-    if (!output_write_all(writer->fd, writer->bytes, writer->text.length))
+    if (!file_write_all(writer->fd, writer->bytes, writer->text.length))
         writer->error = errno;
     text_init(&writer->text, writer->bytes, sizeof writer->bytes);
     return !writer->error;

@@ -59,7 +59,7 @@ static bool print(const char *subcommand, const struct plot *plot, int fd)
     if (fd == STDOUT_FILENO)
         output_print(page, length);
     else
-        is_written = output_write_all(fd, page, length);
+        is_written = file_write_all(fd, page, length);
     free(page);
     return is_written;
 }

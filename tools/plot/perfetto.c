@@ -27,7 +27,7 @@ struct writer {
 
 static void flush(struct writer *writer)
 {
-    if (!writer->error && !output_write_all(writer->fd, writer->bytes, writer->text.length))
+    if (!writer->error && !file_write_all(writer->fd, writer->bytes, writer->text.length))
         writer->error = errno;
     text_init(&writer->text, writer->bytes, sizeof writer->bytes);
 }

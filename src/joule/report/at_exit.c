@@ -89,19 +89,6 @@ static bool is_one_file(const char *where)
            (stat(own, &info) != 0 || S_ISREG(info.st_mode));
 }
 
-/* Writes all bytes to a descriptor. Returns false and sets errno on failure. */
-static bool write_all(int fd, const char *bytes, size_t count)
-{
-    while (count > 0) {
-        ssize_t n = write(fd, bytes, count);
-        if (n < 0 && errno != EINTR)
-            return false;
-        bytes += n > 0 ? n : 0;
-        count -= n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
 /* Writes to a pipe or a device. Returns false and sets errno on failure. A pipe without a reader is an error,
  * because an ending program does not wait for a reader. */
 static bool write_stream(const char *path, const char *line, size_t length)
@@ -111,7 +98,7 @@ static bool write_stream(const char *path, const char *line, size_t length)
         errno = -fd;
         return false;
     }
-    bool done = write_all(fd, line, length);
+    bool done = file_write_all(fd, line, length);
     return close(fd) == 0 && done;
 }
 
@@ -121,7 +108,7 @@ static bool replace_file(const char *path, const char *line, size_t length)
 {
     struct file_draft draft;
     int reason = file_draft_begin(&draft, path, false);
-    if (!reason && !write_all(draft.fd, line, length)) {
+    if (!reason && !file_write_all(draft.fd, line, length)) {
         reason = errno;
         file_draft_discard(&draft);
     } else if (!reason) {
@@ -139,7 +126,7 @@ static bool write_line(const char *where, const char *line, size_t length)
 {
     char path[4096];
     if (strcmp(where, "1") == 0)
-        return write_all(STDERR_FILENO, line, length);
+        return file_write_all(STDERR_FILENO, line, length);
     if (!expand_path(where, getpid(), path, sizeof path)) {
         errno = ENAMETOOLONG;
         return false;
@@ -174,7 +161,7 @@ static void complain(const char *where, const char *reason)
     struct text text;
     text_init(&text, message, sizeof message);
     text_printf(&text, "joule: cannot write report to %.300s (" VARIABLE "): %s\n", where, reason);
-    write_all(STDERR_FILENO, message, strlen(message));
+    file_write_all(STDERR_FILENO, message, strlen(message));
 }
 
 /* Writes the report. A child process that fork created runs this handler, too. The child writes a report only

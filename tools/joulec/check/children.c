@@ -75,7 +75,7 @@ static void run_child(const struct children *children, const struct child *child
     work(context, child->number, &part, &result);
     for (int i = 0; i < PIECES; i++)
         result.has_failed = result.has_failed || part.why[i];
-    bool is_written = output_write_all(child->end_fd, (const char *)&result, sizeof result);
+    bool is_written = file_write_all(child->end_fd, (const char *)&result, sizeof result);
     _exit(is_written ? 0 : EXIT_OWN_FAILURE);
 }
 

@@ -36,7 +36,7 @@ static page_print_fn print_of(const struct outputs *out, enum piece piece)
 
 static void write_raw(struct outputs *out, enum piece piece, const char *bytes, size_t count)
 {
-    if (out->fd[piece] >= 0 && !out->why[piece] && !output_write_all(out->fd[piece], bytes, count))
+    if (out->fd[piece] >= 0 && !out->why[piece] && !file_write_all(out->fd[piece], bytes, count))
         out->why[piece] = errno;
 }
 

@@ -102,18 +102,6 @@ joule_status code_cache_open(char out_folder[CODE_CACHE_PATH], joule_error *out_
 
 /* --- new files ------------------------------------------------------------------------------------------ */
 
-static int write_all(int fd, const char *bytes, size_t size)
-{
-    while (size > 0) {
-        ssize_t count = write(fd, bytes, size);
-        if (count < 0 && errno != EINTR)
-            return errno;
-        bytes += count > 0 ? count : 0;
-        size -= count > 0 ? (size_t)count : 0;
-    }
-    return 0;
-}
-
 joule_status code_cache_begin(const char *folder, const char *name, const char *source,
                               struct code_draft *out_draft, joule_error *out_error)
 {
@@ -127,7 +115,7 @@ joule_status code_cache_begin(const char *folder, const char *name, const char *
     int fd = open(out_draft->source, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return fail(out_draft->source, errno, out_error);
-    int reason = write_all(fd, source, strlen(source));
+    int reason = file_write_all(fd, source, strlen(source)) ? 0 : errno;
     if (close(fd) != 0 && !reason)
         reason = errno;
     if (!reason)
@@ -154,7 +142,7 @@ static int seal(const char *path)
     int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return errno;
-    int reason = write_all(fd, (const char *)&trailer, sizeof trailer);
+    int reason = file_write_all(fd, (const char *)&trailer, sizeof trailer) ? 0 : errno;
     if (close(fd) != 0 && !reason)
         reason = errno;
     return reason;
