@@ -18,9 +18,8 @@
 #include "base/hash.h"
 #include "base/string.h"
 
-enum { MAX_OUTPUT = 2000 };
+enum { MAX_OUTPUT = 2000, WAIT_MS = 1 };
 #define TIMEOUT_NS (60 * NS_PER_S)
-#define WAIT_NS    (NS_PER_S / 1000)
 
 /* --- finding -------------------------------------------------------------------------------------------- */
 
@@ -119,16 +118,19 @@ struct process {
 static int start(const char *path, char *const *argv, struct process *out)
 {
     int ends[2], reason;
-    sigset_t none;
+    sigset_t none, all;
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return errno;
     sigemptyset(&none);
+    sigfillset(&all);
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
     reason = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (!reason)
         reason = posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
@@ -145,49 +147,53 @@ static int start(const char *path, char *const *argv, struct process *out)
     return reason;
 }
 
-/* Reads the output until its end or the deadline. Keeps its first bytes. */
-static void read_output(int fd, int64_t deadline_ns, char *out, size_t size)
+/* The first bytes that a process has written. */
+struct output {
+    char text[MAX_OUTPUT];
+    size_t length;
+};
+
+/* Waits up to wait_ms for output and reads it. Returns 1, or 0: there was none, or -1: it has ended. */
+static int read_output(int fd, int wait_ms, struct output *out)
 {
-    size_t length = 0;
-    for (;;) {
-        char rest[512];
-        bool is_full = length == size - 1;
-        struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-        int64_t left_ns = deadline_ns - clock_now_ns();
-        if (left_ns <= 0 || (poll(&poll_fd, 1, (int)(left_ns / 1000000) + 1) < 0 && errno != EINTR))
-            break;
-        if (!poll_fd.revents)
-            continue;
-        ssize_t count = read(fd, is_full ? rest : out + length, is_full ? sizeof rest : size - 1 - length);
-        if (count == 0 || (count < 0 && errno != EINTR))
-            break;
-        if (count > 0 && !is_full)
-            length += (size_t)count;
-    }
-    out[length] = '\0';
+    char rest[512];
+    bool is_full = out->length == sizeof out->text - 1;
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    if (poll(&poll_fd, 1, wait_ms) <= 0)
+        return 0;
+    ssize_t count = read(fd, is_full ? rest : out->text + out->length,
+                         is_full ? sizeof rest : sizeof out->text - 1 - out->length);
+    if (count < 0 && errno == EINTR)
+        return 0;
+    if (count > 0 && !is_full)
+        out->length += (size_t)count;
+    return count > 0 ? 1 : -1;
 }
 
-/* Waits for the end of the process, and kills it at the deadline. Returns its status, as waitpid writes it.
- * Returns 0 if the surrounding program does not let anyone wait for its children: then only the compiled file
- * shows success. *out_is_late: it was killed. */
-static int finish(const struct process *process, int64_t deadline_ns, bool *out_is_late)
+/* Waits for the end of the process, and kills it at the deadline. Keeps its output. A program that it has
+ * started may keep the pipe open, so the end of the output is not awaited. Returns the status, as waitpid
+ * writes it. Returns 0 if the surrounding program does not let anyone wait for its children: then only the
+ * compiled file shows success. *out_is_late: it was killed. */
+static int finish(const struct process *process, int64_t deadline_ns, struct output *output,
+                  bool *out_is_late)
 {
-    int status = 0;
-    struct timespec pause = clock_timespec(WAIT_NS);
+    int status = 0, fd = process->output;
+    pid_t ended;
     *out_is_late = false;
     for (;;) {
-        pid_t ended = waitpid(process->pid, &status, *out_is_late ? 0 : WNOHANG);
-        if (ended == process->pid)
-            return status;
-        if (ended < 0 && errno != EINTR)
-            return 0;
+        if (read_output(fd, WAIT_MS, output) < 0)
+            fd = -1; /* poll then only waits */
+        ended = waitpid(process->pid, &status, *out_is_late ? 0 : WNOHANG);
+        if (ended == process->pid || (ended < 0 && errno != EINTR))
+            break;
         if (ended == 0 && clock_now_ns() >= deadline_ns) {
             kill(-process->pid, SIGKILL);
             *out_is_late = true;
-        } else if (ended == 0) {
-            nanosleep(&pause, NULL);
         }
     }
+    while (output->length < sizeof output->text - 1 && read_output(fd, 0, output) > 0)
+        ;
+    return ended == process->pid ? status : 0;
 }
 
 /* Fills `argv`: [C_COMPILER_WORDS + C_COMPILER_OPTIONS + 6]. options: words, which are written to. Returns
@@ -215,7 +221,8 @@ joule_status c_compiler_run(const struct c_compiler *compiler, const char *optio
                             const char *object, joule_error *out_error)
 {
     const char *argv[C_COMPILER_WORDS + C_COMPILER_OPTIONS + 6];
-    char output[MAX_OUTPUT], words[600];
+    char words[600];
+    struct output output = {0};
     struct process process;
     bool is_late;
     int64_t deadline_ns = clock_now_ns() + TIMEOUT_NS;
@@ -225,15 +232,14 @@ joule_status c_compiler_run(const struct c_compiler *compiler, const char *optio
     if (reason)
         return error_set(out_error, status_of_errno(reason), "cannot run %s: %s", compiler->command,
                          file_reason(reason));
-    read_output(process.output, deadline_ns, output, sizeof output);
+    int status = finish(&process, deadline_ns, &output, &is_late);
     close(process.output);
-    int status = finish(&process, deadline_ns, &is_late);
-    output[strcspn(output, "\n")] = '\0';
+    output.text[strcspn(output.text, "\n")] = '\0';
     if (is_late)
         return error_set(out_error, JOULE_FAILED, "cannot run %s: it did not end within a minute",
                          compiler->command);
     if (status != 0)
         return error_set(out_error, JOULE_FAILED, "cannot compile with %s: %s", compiler->command,
-                         *output ? output : "it failed without a message");
+                         *output.text ? output.text : "it failed without a message");
     return JOULE_OK;
 }

@@ -113,12 +113,18 @@ static joule_status render(const struct compiled *compiled, const struct launch 
     return emit_source(dialect_find("c"), &group, out_source, error);
 }
 
+/* The first lines of each source: options of gcc that clang refuses. They hide the latency of long
+ * functions. */
+static const char gcc_options[] = "#ifndef __clang__\n"
+                                  "#pragma GCC optimize(\"schedule-insns\", \"sched-pressure\")\n"
+                                  "#endif\n";
+
 /* Writes the compiler's options. */
 static void list_options(const struct compiled *compiled, char options[OPTION_BYTES])
 {
     string_print(options, OPTION_BYTES,
                  "-std=gnu17 -x c -w -shared -fPIC -nostdlib -fno-stack-protector "
-                 "-fno-asynchronous-unwind-tables -Wl,-z,now -O3 -fschedule-insns -fsched-pressure %s%s",
+                 "-fno-asynchronous-unwind-tables -Wl,-z,now -O3 %s%s",
                  dialect_find("c")->options, isa_compiler_options(compiled->isa));
 }
 
@@ -131,6 +137,7 @@ static void name_code(const struct compiled *compiled, const char *source, const
         uint64_t hash = hash_bytes(HASH_START, &i, sizeof i);
         hash = hash_bytes(hash, &compiled->compiler.identity, sizeof compiled->compiler.identity);
         hash = hash_bytes(hash, options, strlen(options) + 1);
+        hash = hash_bytes(hash, gcc_options, sizeof gcc_options);
         hashes[i] = hash_bytes(hash, source, strlen(source));
     }
     string_print(name, NAME_BYTES, "%016llx%016llx", (unsigned long long)hashes[0],
@@ -183,11 +190,11 @@ static joule_status load_or_compile(struct compiled *compiled, struct code *code
         compiled->facts.cached++;
         return JOULE_OK;
     }
-    size_t size = strlen(source) + NAME_BYTES + 40;
+    size_t size = sizeof gcc_options + strlen(source) + NAME_BYTES + 40;
     whole = malloc(size);
     if (!whole)
         return error_set(error, JOULE_NO_MEMORY, "cannot compile fused operations: out of memory");
-    string_print(whole, size, "%s\nconst char forge_name[] = \"%s\";\n", source, code->name);
+    string_print(whole, size, "%s%s\nconst char forge_name[] = \"%s\";\n", gcc_options, source, code->name);
     joule_status status = compile(compiled, code->name, whole, path, error);
     free(whole);
     if (status == JOULE_OK && !load(path, code))
@@ -225,8 +232,11 @@ compiled_fn *compiled_find(struct compiled *compiled, const struct launch *launc
     const struct code *code = NULL;
     int64_t begin_ns = clock_now_ns();
     pthread_mutex_lock(&compiled->lock);
-    if (compiled->is_on && render(compiled, launch, &source, &error) == JOULE_OK)
+    joule_status status = compiled->is_on ? render(compiled, launch, &source, &error) : JOULE_ABSENT;
+    if (status == JOULE_OK)
         code = find(compiled, source, &error);
+    if (status != JOULE_ABSENT && !code)
+        compiled->facts.failed++;
     if (compiled->is_on && *error.message)
         string_copy(compiled->facts.reason, sizeof compiled->facts.reason, error.message);
     if (compiled->is_on)
