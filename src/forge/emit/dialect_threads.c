@@ -59,7 +59,7 @@ static const char *const float_unaries[FORGE_UNARY_KINDS] = {
     [FORGE_TANH] = "tanh($0)",
     [FORGE_SOFTPLUS] = "($0 > 0 ? $0 : 0) + log1p(exp(-fabs($0)))",
     [FORGE_SILU] = "$0 * (1 / (1 + exp(-$0)))",
-    [FORGE_GELU] = "$0 * erfc($0 * -0.70710678118654752$f) * 0.5$f",
+    [FORGE_GELU] = "$0 * (erfc($0 * -0.70710678118654752$f) * 0.5$f)",
     [FORGE_GELU_TANH] = "$0 * (1 / (1 + exp(-1.5957691216057308$f * ($0 + 0.044715$f * $0 * $0 * $0))))",
     [FORGE_IS_NAN] = "$0 != $0",
 };

@@ -60,7 +60,7 @@ static const char *const metal_header[] = {
     "static float log1p(float x)\n"
     "{\n"
     "    float y = 1 + x;\n"
-    "    return y == 1 || isinf(y) ? x : precise::log(y) * (x / (y - 1));\n"
+    "    return y == 1 || y > 3.4028235e38f ? x : precise::log(y) * (x / (y - 1));\n"
     "}\n",
     NULL,
 };

@@ -397,7 +397,8 @@ static joule_status check(const struct emitter *e, joule_error *error)
     const struct emit_group *group = e->group;
     joule_status status = JOULE_OK;
     if (group->fused->count == 0 || group->input_count > FUSED_MAX_INPUTS)
-        return error_set(error, JOULE_INVALID, "cannot render a fused operation: it has no steps");
+        return error_set(error, JOULE_INVALID, "cannot render a fused operation: it has %s",
+                         group->fused->count == 0 ? "no steps" : "too many inputs");
     for (size_t i = 0; i < group->input_count; i++)
         if (!type_of(e->dialect, group->dtypes[i])->value)
             return refuse_type(e->dialect, group->dtypes[i], error);

@@ -37,7 +37,8 @@ const struct dialect *dialect_find(const char *name);
 const char *dialect_name(const struct dialect *dialect);
 
 /* Returns the source. The caller frees it. JOULE_UNSUPPORTED: the dialect cannot express an operation or a
- * type; the message names it. JOULE_INVALID: a step is not elementwise, or types do not fit. */
+ * type, or the step is not elementwise; the message names it. JOULE_INVALID: there are no steps, or too many
+ * inputs. */
 joule_status emit_source(const struct dialect *dialect, const struct emit_group *group, char **out_source,
                          joule_error *out_error);
 
