@@ -10,12 +10,11 @@ import tempfile
 import unittest
 
 import schema_check
+from run_support import IS_FULL, SOURCE
 from test_forge_train import write_digits
 
 FORGE = os.environ.get("FORGE", "build/release/tools/forge/forge")
-SOURCE = os.environ.get("JOULE_SOURCE", ".")
 DATA = os.path.join(os.environ.get("JOULE_TEST_DATA", os.path.join(SOURCE, "../shared/data")), "ml-data")
-IS_FULL = os.environ.get("JOULE_TEST_FULL", "0") not in ("", "0")
 # Energy is not tested here, so longer timeouts do no harm.
 TIMEOUT_S = 1500
 

@@ -2,7 +2,6 @@
 #include "support/cache_folder.h"
 
 #include <dirent.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -10,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <forge/program.h>
+#include "support/check.h"
+#include "support/scratch.h"
 
 #define TEMPLATE "/tmp/joule_cache.XXXXXX"
 
@@ -22,19 +24,29 @@ int cache_folder_set_up(void **state)
     return mkdtemp(cache_folder) ? setenv("XDG_CACHE_HOME", cache_folder, 1) : -1;
 }
 
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *place)
-{
-    (void)info;
-    (void)kind;
-    (void)place;
-    return remove(path);
-}
-
 int cache_folder_tear_down(void **state)
 {
     (void)state;
     unsetenv("CC");
-    return nftw(cache_folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    return scratch_remove_tree(cache_folder);
+}
+
+bool cache_folder_has_compiler(char *out_command)
+{
+    forge_device *device;
+    joule_error error = {0};
+    forge_compiled_facts facts = {.struct_size = sizeof facts};
+    assert_ok(forge_device_open("cpu", &device, &error), &error);
+    joule_status status = forge_device_set_compiled(device, true, &error);
+    assert_int_equal(forge_device_query_compiled(device, &facts), JOULE_OK);
+    forge_device_close(device);
+    if (status == JOULE_ABSENT)
+        print_message("skipped: compiled code: %s\n", error.message);
+    else
+        assert_ok(status, &error);
+    if (out_command)
+        strcpy(out_command, facts.compiler);
+    return status == JOULE_OK;
 }
 
 size_t cache_folder_files(char *out_path)

@@ -19,6 +19,14 @@ static inline uint64_t chance_bits(void)
     return chance_state;
 }
 
+/* Starts the sequence of a seed. The first numbers of near seeds would be alike, so they are left out. */
+static inline void chance_seed(uint64_t seed)
+{
+    chance_state = CHANCE_SEED + seed;
+    for (int i = 0; i < 10; i++)
+        chance_bits();
+}
+
 /* Returns a uniform variate from 0 to 1. */
 static inline double chance(void)
 {

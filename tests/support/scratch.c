@@ -1,6 +1,7 @@
 /* support/scratch.c - see scratch.h. */
 #include "support/scratch.h"
 
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,4 +29,15 @@ int scratch_tear_down(void **state)
     unlink(scratch_path);
     unlink(scratch_partial);
     return rmdir(scratch_folder);
+}
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *place)
+{
+    (void)info, (void)kind, (void)place;
+    return remove(path);
+}
+
+int scratch_remove_tree(const char *path)
+{
+    return nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }

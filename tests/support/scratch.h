@@ -11,4 +11,7 @@ extern char scratch_partial[]; /* name of the file while it is being written */
 int scratch_set_up(void **state);
 int scratch_tear_down(void **state);
 
+/* Removes a folder and all that is in it. Follows no links. Returns 0 on success. */
+int scratch_remove_tree(const char *path);
+
 #endif

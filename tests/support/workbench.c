@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "forge/runtime/instance.h"
+#include "forge/runtime/items.h"
 
 joule_status workbench_begin(struct workbench *bench, uint64_t seed, joule_error *error)
 {
@@ -131,6 +132,15 @@ const struct program_launch *workbench_launch(const struct workbench *bench, con
             return &launches[i];
     fail_msg("no %s", name);
     return NULL;
+}
+
+double workbench_part(const struct workbench *bench, const char *scope)
+{
+    struct items items;
+    assert_true(items_make(&items, bench->program));
+    double part = items_part(&items, bench->program, 0, scope);
+    items_free(&items);
+    return part;
 }
 
 static void assert_elements(const forge_tensor *tensor, const float *expected, size_t count)

@@ -38,6 +38,9 @@ forge_tensor workbench_slot(const struct workbench *bench, const char *name);
 forge_program_facts workbench_facts(const struct workbench *bench);
 /* Returns the first launch of the operation or composite `name`. */
 const struct program_launch *workbench_launch(const struct workbench *bench, const char *name);
+/* Returns the part of the joules of the program's first item that belongs to operations in `scope` or below
+ * it, from 0 to 1. */
+double workbench_part(const struct workbench *bench, const char *scope);
 
 /* Copies of the bytes of tensors, one after another, for a later comparison. The structure must initially be
  * zero. The caller frees `bytes`. */

@@ -31,18 +31,6 @@ static forge_graph *two_groups(void)
     return graph_of(b);
 }
 
-static bool has_compiler(void)
-{
-    forge_device *device;
-    assert_ok(forge_device_open("cpu", &device, &error), &error);
-    joule_status status = forge_device_set_compiled(device, true, &error);
-    forge_device_close(device);
-    if (status == JOULE_OK)
-        return true;
-    print_message("skipped: compiled code: %s\n", error.message);
-    return false;
-}
-
 /* Runs the graph on a device that compiles, and compares the results with those of a device that does not.
  * Returns the facts about the compilation. */
 static forge_compiled_facts run_graph(void)
@@ -54,9 +42,7 @@ static forge_compiled_facts run_graph(void)
     assert_ok(forge_device_open("cpu", &plain, &error), &error);
     assert_ok(forge_device_set_compiled(compiled, true, &error), &error);
     struct side a = side_load(compiled, graph, NULL), b = side_load(plain, graph, NULL);
-    side_run(&a, graph, 0);
-    side_run(&b, graph, 0);
-    side_compare(&a, &b, graph, 0);
+    side_run_both(&a, &b, graph, 1, 0);
     side_unload(&a);
     side_unload(&b);
     assert_int_equal(forge_device_query_compiled(compiled, &facts), JOULE_OK);
@@ -83,7 +69,7 @@ static joule_status try_set(void)
 static void test_code_is_compiled_once(void **state)
 {
     (void)state;
-    if (!has_compiler())
+    if (!cache_folder_has_compiler(NULL))
         skip();
     forge_compiled_facts first = run_graph(), second = run_graph();
     assert_int_equal(first.compiled, GROUPS);
@@ -100,7 +86,7 @@ static void test_files_belong_to_their_user_only(void **state)
     char path[300];
     struct stat info;
     (void)state;
-    if (!has_compiler())
+    if (!cache_folder_has_compiler(NULL))
         skip();
     mode_t before = umask(0);
     run_graph();
@@ -130,7 +116,7 @@ static void test_damaged_files_are_replaced(void **state)
     } damages[] = {{0, -1}, {20, -1}, {5000, -1}, {-1, 0}, {-1, 3000}};
     char path[300];
     (void)state;
-    if (!has_compiler())
+    if (!cache_folder_has_compiler(NULL))
         skip();
     run_graph();
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
@@ -147,7 +133,7 @@ static void test_the_code_of_another_group_is_replaced(void **state)
 {
     char one[300], other[300], moved[100], command[700];
     (void)state;
-    if (!has_compiler())
+    if (!cache_folder_has_compiler(NULL))
         skip();
     run_graph();
     cache_folder_files(one);
@@ -166,7 +152,7 @@ static void test_processes_share_the_cache(void **state)
     enum { PROCESSES = 4 };
     pid_t children[PROCESSES];
     (void)state;
-    if (!has_compiler())
+    if (!cache_folder_has_compiler(NULL))
         skip();
     for (size_t i = 0; i < PROCESSES; i++) {
         children[i] = fork();
@@ -241,14 +227,28 @@ static void test_a_compiler_that_writes_no_code_leaves_the_kernels(void **state)
 
 static void test_a_replaced_compiler_compiles_again(void **state)
 {
+    char command[256], script[300];
     (void)state;
-    if (!has_compiler())
+    if (!cache_folder_has_compiler(command))
         skip();
-    use_script("exec cc \"$@\"");
+    snprintf(script, sizeof script, "exec %s \"$@\"", command);
+    use_script(script);
     assert_int_equal(run_graph().compiled, GROUPS);
     assert_int_equal(run_graph().cached, GROUPS);
-    use_script("exec cc  \"$@\"");
+    snprintf(script, sizeof script, "exec %s  \"$@\"", command);
+    use_script(script);
     assert_int_equal(run_graph().compiled, GROUPS);
+}
+
+static void test_gcc_and_clang_compile_all_groups(void **state)
+{
+    static const char *const commands[] = {"gcc", "clang", "clang-14", "clang-19"};
+    (void)state;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        setenv("CC", commands[i], 1);
+        if (cache_folder_has_compiler(NULL))
+            assert_int_equal(run_graph().compiled, GROUPS);
+    }
 }
 
 /* --- folders -------------------------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ static void test_a_folder_that_others_may_write_is_refused(void **state)
 {
     char path[100];
     (void)state;
-    if (!has_compiler())
+    if (!cache_folder_has_compiler(NULL))
         skip();
     snprintf(path, sizeof path, "%s/joule/forge", cache_folder);
     assert_int_equal(chmod(path, 0777), 0);
@@ -279,7 +279,7 @@ static void test_a_folder_of_another_user_is_refused(void **state)
         print_message("only root can give a folder to another user\n");
         skip();
     }
-    if (!has_compiler())
+    if (!cache_folder_has_compiler(NULL))
         skip();
     snprintf(path, sizeof path, "%s/joule/forge", cache_folder);
     assert_int_equal(chown(path, 12345, 12345), 0);
@@ -294,7 +294,7 @@ static void test_a_link_to_a_folder_of_another_place_is_followed_and_checked(voi
 {
     char path[100], target[100];
     (void)state;
-    if (!has_compiler())
+    if (!cache_folder_has_compiler(NULL))
         skip();
     snprintf(path, sizeof path, "%s/joule/forge", cache_folder);
     snprintf(target, sizeof target, "%s/open", cache_folder);
@@ -330,6 +330,7 @@ int main(void)
         WITH_CACHE(test_a_failing_compiler_leaves_the_kernels),
         WITH_CACHE(test_a_compiler_that_writes_no_code_leaves_the_kernels),
         WITH_CACHE(test_a_replaced_compiler_compiles_again),
+        WITH_CACHE(test_gcc_and_clang_compile_all_groups),
         WITH_CACHE(test_a_folder_that_others_may_write_is_refused),
         WITH_CACHE(test_a_folder_of_another_user_is_refused),
         WITH_CACHE(test_a_link_to_a_folder_of_another_place_is_followed_and_checked),

@@ -28,21 +28,16 @@ struct pair {
     forge_device *compiled, *plain;
 };
 
-/* Opens the devices. Returns false, with a message, if there is no compiler. */
-static bool pair_open(struct pair *pair, const char *isa)
+/* Opens the devices. */
+static struct pair pair_open(const char *isa)
 {
+    struct pair pair;
     setenv("FORGE_ISA", isa, 1);
-    assert_ok(forge_device_open("cpu", &pair->plain, &error), &error);
-    assert_ok(forge_device_open("cpu", &pair->compiled, &error), &error);
+    assert_ok(forge_device_open("cpu", &pair.plain, &error), &error);
+    assert_ok(forge_device_open("cpu", &pair.compiled, &error), &error);
     unsetenv("FORGE_ISA");
-    joule_status status = forge_device_set_compiled(pair->compiled, true, &error);
-    if (status == JOULE_OK)
-        return true;
-    assert_int_equal(status, JOULE_ABSENT);
-    print_message("skipped: compiled code: %s\n", error.message);
-    forge_device_close(pair->compiled);
-    forge_device_close(pair->plain);
-    return false;
+    assert_ok(forge_device_set_compiled(pair.compiled, true, &error), &error);
+    return pair;
 }
 
 static forge_compiled_facts facts_of(forge_device *device)
@@ -79,57 +74,22 @@ static void fill(forge_tensor *x)
     }
 }
 
-/* Sets the inputs of both programs to the same numbers, and runs them. */
-static void run_both(const struct side *a, const struct side *b, const forge_graph *graph)
-{
-    for (size_t i = 0; i < graph->input_count; i++) {
-        const struct value *value = &graph->values[graph->inputs[i].value];
-        forge_tensor x;
-        assert_ok(forge_tensor_new(value->dtype, &value->shape, &x, &error), &error);
-        fill(&x);
-        assert_ok(forge_instance_set(a->instance, graph->inputs[i].name, &x, &error), &error);
-        assert_ok(forge_instance_set(b->instance, graph->inputs[i].name, &x, &error), &error);
-        forge_buffer_release(x.buffer);
-    }
-    assert_ok(forge_instance_run(a->instance, &error), &error);
-    assert_ok(forge_instance_run(b->instance, &error), &error);
-}
-
-/* Fails the test unless all elements have the same bits, or both are NaN. */
-static void assert_same_elements(const forge_tensor *x, const forge_tensor *y, const char *what)
-{
-    size_t bytes = forge_dtype_block_bytes(x->dtype);
-    const char *a = forge_tensor_data(x), *b = forge_tensor_data(y);
-    for (size_t i = 0; i < forge_tensor_elements(x); i++) {
-        double m, n;
-        if (memcmp(a + i * bytes, b + i * bytes, bytes) == 0)
-            continue;
-        dtype_row(x->dtype)->load(a, i, 1, &m);
-        dtype_row(y->dtype)->load(b, i, 1, &n);
-        if (!isnan(m) || !isnan(n))
-            fail_msg("%s: element %zu is %.17g, and %.17g without compiled code", what, i, m, n);
-    }
-}
-
 /* Compiles the graph for both devices, and compares all outputs. Frees the graph. */
 static void compare(struct pair *pair, forge_graph *graph, const char *what)
 {
     struct side a = side_load(pair->compiled, graph, NULL), b = side_load(pair->plain, graph, NULL);
-    run_both(&a, &b, graph);
-    for (size_t i = 0; i < graph->output_count; i++) {
-        forge_tensor x, y;
-        assert_ok(forge_instance_get(a.instance, graph->outputs[i].name, &x, &error), &error);
-        assert_ok(forge_instance_get(b.instance, graph->outputs[i].name, &y, &error), &error);
-        assert_same_elements(&x, &y, what);
-    }
+    side_run_filled(&a, &b, graph, fill);
+    side_compare_named(&a, &b, graph, what);
     side_unload(&a);
     side_unload(&b);
     forge_graph_free(graph);
 }
 
+/* Runs the block with devices of each instruction set that the machine has. */
 #define EACH_PAIR(pair)                                                                                      \
     for (enum isa isa_ = 0; isa_ < ISA_COUNT; isa_++)                                                        \
-        for (struct pair pair = {0}; isa_is_here(isa_) && !pair.plain && pair_open(&pair, isa_name(isa_));   \
+        for (struct pair pair = {0};                                                                         \
+             isa_is_here(isa_) && !pair.plain && (pair = pair_open(isa_name(isa_))).plain;                   \
              pair_close(&pair))
 
 /* --- single operations ---------------------------------------------------------------------------------- */
@@ -147,6 +107,8 @@ static void test_every_operation_has_the_bits_of_its_kernel(void **state)
 {
     static const forge_dtype dtypes[] = {FORGE_F32, FORGE_F64};
     (void)state;
+    if (!cache_folder_has_compiler(NULL))
+        skip();
     EACH_PAIR(pair)
     for (size_t d = 0; d < 2; d++) {
         size_t before = facts_of(pair.compiled).compiled;
@@ -231,9 +193,7 @@ static void add_operation(forge_builder *b, struct pool *numbers, forge_dtype dt
 /* Returns a graph with one output, whose operations are mostly one group. */
 static forge_graph *random_group(uint64_t seed)
 {
-    chance_state = CHANCE_SEED + seed;
-    for (int i = 0; i < 10; i++)
-        chance_bits();
+    chance_seed(seed);
     forge_dtype dtype = seed % 4 == 3 ? FORGE_F64 : FORGE_F32;
     forge_builder *b = forge_builder_new();
     struct pool numbers = {.count = 0};
@@ -256,13 +216,14 @@ static forge_graph *random_group(uint64_t seed)
 
 static uint64_t groups(void)
 {
-    const char *full = getenv("JOULE_TEST_FULL");
-    return full && strcmp(full, "1") == 0 ? 500 : 12;
+    return is_full_test() ? 500 : 12;
 }
 
 static void test_random_groups_have_the_same_bits(void **state)
 {
     (void)state;
+    if (!cache_folder_has_compiler(NULL))
+        skip();
     EACH_PAIR(pair)
     {
         size_t first = (size_t)isa_ * groups();
@@ -280,6 +241,8 @@ static void test_random_groups_have_the_same_bits(void **state)
 static void test_steps_after_products_have_the_same_bits(void **state)
 {
     (void)state;
+    if (!cache_folder_has_compiler(NULL))
+        skip();
     EACH_PAIR(pair)
     {
         forge_builder *b = forge_builder_new();
@@ -302,31 +265,29 @@ static void test_steps_after_products_have_the_same_bits(void **state)
 
 static void test_random_graphs_have_the_same_bits(void **state)
 {
-    struct pair pair;
     (void)state;
-    if (!pair_open(&pair, "plain"))
+    if (!cache_folder_has_compiler(NULL))
         skip();
-    for (uint64_t seed = 0; seed < groups(); seed++) {
-        forge_graph *graph = random_graph(7000 + seed, 10 + seed % 50, RANDOM_GRAPH_GRADIENTS);
-        struct side a = side_load(pair.compiled, graph, NULL), b = side_load(pair.plain, graph, NULL);
-        for (uint32_t round = 0; round < 2; round++) {
-            side_run(&a, graph, round);
-            side_run(&b, graph, round);
-            side_compare(&a, &b, graph, seed);
+    EACH_PAIR(pair)
+    {
+        size_t first = 7000 + (size_t)isa_ * groups();
+        for (uint64_t seed = first; seed < first + groups(); seed++) {
+            forge_graph *graph = random_graph(seed, 10 + seed % 50, RANDOM_GRAPH_GRADIENTS);
+            struct side a = side_load(pair.compiled, graph, NULL), b = side_load(pair.plain, graph, NULL);
+            side_run_both(&a, &b, graph, 2, seed);
+            side_unload(&a);
+            side_unload(&b);
+            forge_graph_free(graph);
         }
-        side_unload(&a);
-        side_unload(&b);
-        forge_graph_free(graph);
     }
-    pair_close(&pair);
 }
 
 static void test_code_serves_all_sizes_of_a_symbol(void **state)
 {
-    struct pair pair;
     (void)state;
-    if (!pair_open(&pair, "plain"))
+    if (!cache_folder_has_compiler(NULL))
         skip();
+    struct pair pair = pair_open("plain");
     forge_builder *b = forge_builder_new();
     forge_dim rows = forge_symbol(b, "rows", 1, 64, 1);
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(rows, 7));
@@ -334,7 +295,7 @@ static void test_code_serves_all_sizes_of_a_symbol(void **state)
     forge_graph *graph = graph_of(b);
     struct side a = side_load(pair.compiled, graph, NULL), c = side_load(pair.plain, graph, NULL);
     for (int64_t size = 64; size > 0; size -= 21) {
-        forge_tensor in, out, wanted;
+        forge_tensor in;
         forge_shape shape = forge_shape_of(size, 7);
         assert_ok(forge_tensor_new(FORGE_F32, &shape, &in, &error), &error);
         fill(&in);
@@ -342,9 +303,7 @@ static void test_code_serves_all_sizes_of_a_symbol(void **state)
         assert_ok(forge_instance_set(c.instance, "x", &in, &error), &error);
         assert_ok(forge_instance_run(a.instance, &error), &error);
         assert_ok(forge_instance_run(c.instance, &error), &error);
-        assert_ok(forge_instance_get(a.instance, "y", &out, &error), &error);
-        assert_ok(forge_instance_get(c.instance, "y", &wanted, &error), &error);
-        assert_same_elements(&out, &wanted, "symbol");
+        side_compare_named(&a, &c, graph, "symbol");
         forge_buffer_release(in.buffer);
     }
     side_unload(&a);

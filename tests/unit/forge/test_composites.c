@@ -92,17 +92,15 @@ static void test_other_body_of_the_same_name_runs_as_written(void **state)
 /* Replaces one word in a graph's text. Returns the program of the changed graph. */
 static forge_program *program_of(struct workbench *bench, const char *word, const char *other)
 {
-    forge_graph *graph = step(), *changed = NULL;
+    forge_graph *graph = step();
     forge_program *program = NULL;
-    char *text = NULL, edited[8000];
+    char *text = graph_printed(graph), edited[8000];
     joule_error error = {0};
-    assert_int_equal(forge_graph_print(graph, &text, NULL), JOULE_OK);
     char *at = strstr(text, word);
     assert_non_null(at);
     snprintf(edited, sizeof edited, "%.*s%s%s", (int)(at - text), text, other, at + strlen(word));
-    if (forge_graph_parse(edited, strlen(edited), &changed, &error) != JOULE_OK ||
-        forge_compile(changed, bench->device, &program, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    forge_graph *changed = graph_parsed(edited);
+    assert_ok(forge_compile(changed, bench->device, &program, &error), &error);
     forge_graph_free(changed);
     forge_graph_free(graph);
     free(text);
@@ -136,12 +134,11 @@ static void test_attributes_as_text(void **state)
     struct composite_attributes a = {.name = "group_norm", .reals = {1e-5}, .numbers = {1}};
     x = library_composite(b, &a, &x, 1);
     forge_output(b, "y", x);
-    forge_graph *graph = graph_of(b), *again = NULL;
-    char *text = NULL, *twice = NULL;
-    assert_int_equal(forge_graph_print(graph, &text, NULL), JOULE_OK);
+    forge_graph *graph = graph_of(b);
+    char *text = graph_printed(graph);
     assert_contains(text, "composite.group_norm(%1) reals=[1e-05] numbers=[1] body=$0");
-    assert_int_equal(forge_graph_parse(text, strlen(text), &again, NULL), JOULE_OK);
-    assert_int_equal(forge_graph_print(again, &twice, NULL), JOULE_OK);
+    forge_graph *again = graph_parsed(text);
+    char *twice = graph_printed(again);
     assert_string_equal(text, twice);
     free(text);
     free(twice);
@@ -150,16 +147,6 @@ static void test_attributes_as_text(void **state)
 }
 
 /* --- gradients ------------------------------------------------------------------------------------------ */
-
-static const struct node *composite_named(const forge_graph *graph, const char *name)
-{
-    for (size_t n = 0; n < graph->node_count; n++) {
-        const struct composite_attributes *a = graph->nodes[n].attributes;
-        if (graph->nodes[n].op == OP_COMPOSITE && strcmp(a->name, name) == 0)
-            return &graph->nodes[n];
-    }
-    return NULL;
-}
 
 static void test_a_gradient_is_a_composite(void **state)
 {
@@ -170,7 +157,7 @@ static void test_a_gradient_is_a_composite(void **state)
     forge_gradients(b, forge_cross_entropy(b, x, labels), &x, 1, &gradient);
     forge_output(b, "gradient", gradient);
     forge_graph *graph = graph_of(b);
-    const struct node *node = composite_named(graph, "cross_entropy.gradient");
+    const struct node *node = graph_composite(graph, "cross_entropy.gradient");
     assert_non_null(node);
     const struct composite_attributes *a = node->attributes;
     assert_int_equal(a->given, 1);

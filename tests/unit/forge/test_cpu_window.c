@@ -38,9 +38,8 @@ static struct trial any_trial(int64_t most_columns)
     return t;
 }
 
-/* Returns a view of integers. Some views have reversed or repeated dimensions. has_specials: some elements
- * are infinite or NaN. */
-static struct view numbers(forge_shape shape, bool has_specials)
+/* Returns a packed view of integers. has_specials: some elements are infinite or NaN. */
+static struct view packed_numbers(forge_shape shape, bool has_specials)
 {
     size_t count = forge_shape_elements(&shape);
     float *data = malloc((count + 1) * sizeof *data);
@@ -49,8 +48,13 @@ static struct view numbers(forge_shape shape, bool has_specials)
         data[i] = (float)pick(-2, 2);
     for (size_t i = 0; has_specials && i < count; i += 13)
         data[i] = i % 3 == 0 ? NAN : i % 3 == 1 ? -INFINITY : INFINITY;
-    struct view view = view_packed(FORGE_F32, data, shape);
-    return view_any_way(view);
+    return view_packed(FORGE_F32, data, shape);
+}
+
+/* As packed_numbers, but some views have reversed or repeated dimensions. */
+static struct view numbers(forge_shape shape, bool has_specials)
+{
+    return view_any_way(packed_numbers(shape, has_specials));
 }
 
 /* Compares two results, whose magnitude is at most 2 x 16 in this file. */
@@ -250,12 +254,7 @@ static void test_windows_before_lanes_equal_the_reference(void **state)
             t.windows[k].before = t.windows[k].before < t.windows[k].size ? t.windows[k].before : 0;
             t.windows[k].after = t.windows[k].after < t.windows[k].size ? t.windows[k].after : 0;
         }
-        size_t count = forge_shape_elements(&t.shape);
-        float *data = malloc((count + 1) * sizeof *data);
-        assert_non_null(data);
-        for (size_t k = 0; k < count; k++)
-            data[k] = i % 5 == 0 && k % 7 == 0 ? NAN : (float)pick(-2, 2);
-        struct view x = view_packed(FORGE_F32, data, t.shape);
+        struct view x = packed_numbers(t.shape, i % 5 == 0);
         for (int kind = FORGE_SUM; kind <= FORGE_MINIMUM; kind++) {
             forge_builder *b = forge_builder_new();
             forge_value of = forge_input(b, "x", FORGE_F32, t.shape);
@@ -263,7 +262,7 @@ static void test_windows_before_lanes_equal_the_reference(void **state)
             check_f32(b, y, &x, 1, kind != FORGE_MEAN);
             forge_builder_free(b);
         }
-        free(data);
+        free(x.data);
     }
 }
 

@@ -11,40 +11,18 @@
 #include <forge/compiler.h>
 #include "forge/compiler/pass.h"
 #include "forge/ir/fused.h"
-#include "forge/runtime/items.h"
+#include "forge/ir/program.h"
 #include "support/check.h"
 #include "support/graphs.h"
 #include "support/workbench.h"
 
 static joule_error error;
 
-static forge_graph *parse(const char *text)
-{
-    forge_graph *graph = NULL;
-    assert_ok(forge_graph_parse(text, strlen(text), &graph, &error), &error);
-    return graph;
-}
-
-/* Returns the text of a graph after the pass; the caller frees it. */
-static char *fused_text(forge_device *device, const char *text)
-{
-    forge_graph *graph = parse(text), *made = NULL;
-    char *after = NULL;
-    assert_ok(pass_fuse(graph, device, NULL, &made, &error), &error);
-    assert_ok(graph_verify(made, &error), &error);
-    assert_ok(forge_graph_print(made, &after, &error), &error);
-    forge_graph_free(made);
-    forge_graph_free(graph);
-    return after;
-}
-
 /* Fails unless the pass makes `after` from `before`. */
 static void assert_fuses(void **state, const char *before, const char *after)
 {
     struct workbench *bench = *state;
-    char *text = fused_text(bench->device, before);
-    assert_string_equal(text, after);
-    free(text);
+    assert_pass_makes(pass_fuse, bench->device, NULL, before, after);
 }
 
 static void assert_unchanged(void **state, const char *text)
@@ -161,13 +139,11 @@ static forge_graph *chain(size_t count, bool has_inputs)
 
 static size_t nodes_after(const struct workbench *bench, forge_graph *graph)
 {
-    forge_graph *made = NULL;
-    assert_ok(pass_fuse(graph, bench->device, NULL, &made, &error), &error);
+    forge_graph *made = graph_after(graph, pass_fuse, bench->device, NULL);
     size_t count = 0;
     for (size_t n = 0; n < made->node_count; n++)
         count += made->nodes[n].op != OP_INPUT;
     forge_graph_free(made);
-    forge_graph_free(graph);
     return count;
 }
 
@@ -338,14 +314,11 @@ static void test_joules_are_divided_among_the_scopes(void **state)
     workbench_load(bench, b);
     const struct program_launch *launch = workbench_launch(bench, "fused");
     assert_int_equal(launch->origin_count, 3);
-    struct items items;
-    assert_true(items_make(&items, bench->program));
-    assert_float_equal(items_part(&items, bench->program, 0, "block/norm"), 0.5, 1e-12);
-    assert_float_equal(items_part(&items, bench->program, 0, "block/act"), 0.25, 1e-12);
-    assert_float_equal(items_part(&items, bench->program, 0, "block"), 0.75, 1e-12);
-    assert_float_equal(items_part(&items, bench->program, 0, "bl"), 0, 1e-12);
-    assert_float_equal(items_part(&items, bench->program, 0, ""), 1, 1e-12);
-    items_free(&items);
+    assert_float_equal(workbench_part(bench, "block/norm"), 0.5, 1e-12);
+    assert_float_equal(workbench_part(bench, "block/act"), 0.25, 1e-12);
+    assert_float_equal(workbench_part(bench, "block"), 0.75, 1e-12);
+    assert_float_equal(workbench_part(bench, "bl"), 0, 1e-12);
+    assert_float_equal(workbench_part(bench, ""), 1, 1e-12);
     char *text = NULL;
     assert_ok(forge_program_print(bench->program, &text, &error), &error);
     assert_contains(text, "(block/norm 50 %, block/act 25 %, 25 %)");

@@ -14,13 +14,12 @@
 #include "forge/hal/backend.h"
 #include "forge/ir/fused.h"
 #include "forge/ir/library.h"
-#include "forge/runtime/items.h"
+#include "forge/ir/program.h"
+#include "support/chance.h"
 #include "support/check.h"
 #include "support/graphs.h"
 #include "support/side.h"
 #include "support/workbench.h"
-
-static joule_error error;
 
 enum { ROWS = 3, COUNT = 40 };
 
@@ -46,26 +45,13 @@ static joule_status fake_rates(forge_device *device, struct device_rates *out_ra
 /* Returns the graph after the pass on a device with fake prices, and frees `graph`. */
 static forge_graph *fuse(const struct workbench *bench, forge_graph *graph)
 {
-    forge_graph *made = NULL;
     const struct device_ops *own = bench->device->ops;
     struct device_ops ops = *own;
     ops.rates = fake_rates;
     bench->device->ops = &ops;
-    assert_ok(pass_fuse(graph, bench->device, NULL, &made, &error), &error);
+    forge_graph *made = graph_after(graph, pass_fuse, bench->device, NULL);
     bench->device->ops = own;
-    assert_ok(graph_verify(made, &error), &error);
-    forge_graph_free(graph);
     return made;
-}
-
-/* Returns the last composite of a graph with this name; NULL if there is none. */
-static const struct node *composite(const forge_graph *graph, const char *name)
-{
-    for (size_t n = graph->node_count; n-- > 0;)
-        if (graph->nodes[n].op == OP_COMPOSITE &&
-            strcmp(((const struct composite_attributes *)graph->nodes[n].attributes)->name, name) == 0)
-            return &graph->nodes[n];
-    return NULL;
 }
 
 /* Returns the number of nodes other than inputs and leaves. */
@@ -82,7 +68,7 @@ static size_t work_nodes(const forge_graph *graph)
 static void assert_steps(void **state, forge_builder *b, const char *steps)
 {
     forge_graph *made = fuse(*state, graph_of(b));
-    const struct node *node = composite(made, "fused_rows");
+    const struct node *node = graph_composite(made, "fused_rows");
     struct fused fused;
     assert_non_null(node);
     assert_int_equal(work_nodes(made), 1);
@@ -97,7 +83,7 @@ static void assert_steps(void **state, forge_builder *b, const char *steps)
 static void assert_stays(void **state, forge_builder *b)
 {
     forge_graph *made = fuse(*state, graph_of(b));
-    assert_null(composite(made, "fused_rows"));
+    assert_null(graph_composite(made, "fused_rows"));
     forge_graph_free(made);
 }
 
@@ -136,7 +122,7 @@ static void test_an_operand_joins_a_reduction(void **state)
     forge_output(b, "y", forge_unary(b, FORGE_SQRT, sum)); /* small, and not a part of the group */
     forge_graph *made = fuse(*state, graph_of(b));
     assert_int_equal(work_nodes(made), 2);
-    assert_int_equal(composite(made, "fused_rows")->input_count, 1);
+    assert_int_equal(graph_composite(made, "fused_rows")->input_count, 1);
     forge_graph_free(made);
 }
 
@@ -206,7 +192,7 @@ static void test_an_activation_joins_the_training_of_a_batch_norm(void **state)
     char text[200];
     names_of(made, text, sizeof text);
     assert_string_equal(text, "fused_rows fused fused fused binary ");
-    assert_int_equal(composite(made, "fused_rows")->output_count, 3);
+    assert_int_equal(graph_composite(made, "fused_rows")->output_count, 3);
     forge_graph_free(made);
 }
 
@@ -219,7 +205,7 @@ static void test_a_batch_norm_stays_before_the_readers_of_its_statistics(void **
     forge_value residual = forge_unary(b, FORGE_SIN, image_input(b, "residual")); /* no kernel for a group */
     forge_output(b, "y", forge_relu(b, forge_add(b, y, residual)));
     forge_graph *made = fuse(*state, graph_of(b));
-    assert_null(composite(made, "fused_rows"));
+    assert_null(graph_composite(made, "fused_rows"));
     forge_graph_free(made);
 }
 
@@ -246,28 +232,22 @@ static void test_a_batch_norm_is_joined_only_if_this_saves_joules(void **state)
         watts = is_cheap ? 0.001 : 1000;
         forge_graph *made = fuse(*state, graph_of(b));
         watts = 0;
-        assert_true(!composite(made, "fused_rows") == !is_cheap);
+        assert_true(!graph_composite(made, "fused_rows") == !is_cheap);
         forge_graph_free(made);
     }
 }
 
 /* --- results -------------------------------------------------------------------------------------------- */
 
-static uint64_t next(uint64_t *random)
-{
-    *random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return *random >> 33;
-}
-
 /* Returns `x` after some random elementwise operations. */
-static forge_value steps_on(forge_builder *b, forge_value x, const forge_value *others, uint64_t *random)
+static forge_value steps_on(forge_builder *b, forge_value x, const forge_value *others)
 {
     static const forge_unary_kind unaries[] = {FORGE_RELU, FORGE_TANH, FORGE_SQUARE, FORGE_NEG};
-    for (uint64_t i = next(random) % 4; i > 0; i--) {
-        forge_value other = others[next(random) % 4];
-        switch (next(random) % 4) {
+    for (uint64_t i = chance_bits() % 4; i > 0; i--) {
+        forge_value other = others[chance_bits() % 4];
+        switch (chance_bits() % 4) {
         case 0:
-            x = forge_unary(b, unaries[next(random) % 4], x);
+            x = forge_unary(b, unaries[chance_bits() % 4], x);
             break;
         case 1:
             x = forge_select(b, forge_binary(b, FORGE_GT, x, other), x, other);
@@ -283,13 +263,12 @@ static forge_value steps_on(forge_builder *b, forge_value x, const forge_value *
 }
 
 /* Returns the gradient of x in a random row operation on it. */
-static forge_value gradient_of(forge_builder *b, forge_value x, const forge_value *parameters,
-                               uint64_t *random)
+static forge_value gradient_of(forge_builder *b, forge_value x, const forge_value *parameters)
 {
     static const char *const names[] = {"softmax", "log_softmax", "layer_norm", "rms_norm",
                                         "batch_norm_training"};
     static const size_t counts[] = {1, 1, 3, 2, 3};
-    uint64_t kind = next(random) % 5;
+    uint64_t kind = chance_bits() % 5;
     struct composite_attributes a = {.reals = {1e-3}};
     const forge_value *own = kind == 4 ? parameters + 2 : parameters;
     forge_value out[3] = {0}, in[] = {x, own[0], own[1]}, gradients[3];
@@ -305,25 +284,25 @@ static forge_value gradient_of(forge_builder *b, forge_value x, const forge_valu
 }
 
 /* Returns a random row operation on x, [n, channels, count], and notes its further results as outputs. */
-static forge_value row_of(forge_builder *b, forge_value x, const forge_value *parameters, uint64_t *random)
+static forge_value row_of(forge_builder *b, forge_value x, const forge_value *parameters)
 {
     struct composite_attributes norm = {.name = "layer_norm", .reals = {1e-3}, .numbers = {1}};
     forge_value out[3], in[] = {x, parameters[0], parameters[1]};
-    uint64_t kind = next(random) % 7;
-    if (next(random) % 3 == 0)
-        return gradient_of(b, x, parameters, random);
+    uint64_t kind = chance_bits() % 7;
+    if (chance_bits() % 3 == 0)
+        return gradient_of(b, x, parameters);
     if (kind == 0)
         return forge_softmax(b, x);
     if (kind == 1)
         return forge_log_softmax(b, x);
     if (kind == 2)
-        return library_composite(b, &norm, in, 2 + next(random) % 2);
+        return library_composite(b, &norm, in, 2 + chance_bits() % 2);
     if (kind == 3) {
         strcpy(norm.name, "rms_norm");
         return library_composite(b, &norm, in, 2);
     }
     if (kind < 6)
-        return forge_reduce(b, (forge_reduce_kind)(next(random) % 4), x, kind == 4 ? 4 : 6, true);
+        return forge_reduce(b, (forge_reduce_kind)(chance_bits() % 4), x, kind == 4 ? 4 : 6, true);
     memset(norm.name, 0, sizeof norm.name);
     strcpy(norm.name, "batch_norm_training");
     norm.numbers[0] = 0;
@@ -337,11 +316,10 @@ static forge_value row_of(forge_builder *b, forge_value x, const forge_value *pa
 
 static forge_graph *random_rows(uint64_t seed)
 {
-    uint64_t random = seed;
-    next(&random);
+    chance_seed(seed);
     forge_builder *b = forge_builder_new();
-    int64_t n = 1 + (int64_t)(next(&random) % 3), channels = 1 + (int64_t)(next(&random) % 5),
-            count = 30 + (int64_t)(next(&random) % (seed % 8 == 0 ? 3000 : 60));
+    int64_t n = 1 + (int64_t)(chance_bits() % 3), channels = 1 + (int64_t)(chance_bits() % 5),
+            count = 30 + (int64_t)(chance_bits() % (seed % 8 == 0 ? 3000 : 60));
     forge_shape shape = forge_shape_of(n, channels, count), row = forge_shape_of(count),
                 channel = forge_shape_of(channels);
     forge_value turned = forge_input(b, "turned", FORGE_F32, forge_shape_of(count, channels, n));
@@ -352,9 +330,9 @@ static forge_graph *random_rows(uint64_t seed)
         forge_input(b, "weight", FORGE_F32, row), forge_input(b, "bias", FORGE_F32, row),
         forge_input(b, "scale", FORGE_F32, channel), forge_input(b, "shift", FORGE_F32, channel),
         forge_input(b, "g", FORGE_F32, shape)};
-    forge_value x = steps_on(b, forge_input(b, "x", FORGE_F32, shape), others, &random);
-    x = steps_on(b, row_of(b, x, parameters, &random), others, &random);
-    forge_output(b, "y", next(&random) % 4 ? x : forge_binary(b, FORGE_LT, x, others[0]));
+    forge_value x = steps_on(b, forge_input(b, "x", FORGE_F32, shape), others);
+    x = steps_on(b, row_of(b, x, parameters), others);
+    forge_output(b, "y", chance_bits() % 4 ? x : forge_binary(b, FORGE_LT, x, others[0]));
     return graph_of(b);
 }
 
@@ -369,12 +347,8 @@ static void test_results_have_the_same_bits(void **state)
     for (uint64_t seed = 0; seed < 400; seed++) {
         forge_graph *graph = random_rows(seed);
         struct side all = side_load(bench->device, graph, NULL);
-        struct side less =
-            side_load(bench->device, graph,
-                      &(forge_compile_options){.struct_size = sizeof(forge_compile_options), .skip = "fuse"});
-        side_run(&all, graph, 0);
-        side_run(&less, graph, 0);
-        side_compare(&all, &less, graph, seed);
+        struct side less = side_load_without(bench->device, graph, "fuse");
+        side_run_both(&all, &less, graph, 1, seed);
         const struct program_launch *launches = program_launches(all.program);
         for (size_t i = 0; i < all.program->launches.count; i++)
             fused_rows += strcmp(program_launch_name(all.program, &launches[i]), "fused_rows") == 0;
@@ -384,6 +358,27 @@ static void test_results_have_the_same_bits(void **state)
     }
     bench->device->ops = own;
     assert_true(fused_rows > 150);
+}
+
+/* The kernel of a row operation takes few computed operands: x, weight and bias are more. */
+static void test_a_norm_of_three_computed_operands_runs(void **state)
+{
+    struct workbench *bench = *state;
+    forge_builder *b = forge_builder_new();
+    struct composite_attributes norm = {.name = "layer_norm", .reals = {1e-5}, .numbers = {1}};
+    forge_value in[3];
+    for (int i = 0; i < 3; i++) {
+        char name[2] = {(char)('x' + i)};
+        in[i] = forge_exp(b, forge_input(b, name, FORGE_F32, forge_shape_of(COUNT)));
+    }
+    forge_output(b, "out", forge_relu(b, library_composite(b, &norm, in, 3)));
+    forge_graph *graph = graph_of(b);
+    struct side all = side_load(bench->device, graph, NULL);
+    struct side less = side_load_without(bench->device, graph, "fuse");
+    side_run_both(&all, &less, graph, 1, 0);
+    side_unload(&all);
+    side_unload(&less);
+    forge_graph_free(graph);
 }
 
 static void test_joules_are_divided_among_the_scopes(void **state)
@@ -399,13 +394,9 @@ static void test_joules_are_divided_among_the_scopes(void **state)
     forge_output(b, "y", x);
     workbench_load(bench, b);
     assert_int_equal(workbench_launch(bench, "fused_rows")->origin_count, 2);
-    struct items items;
-    assert_true(items_make(&items, bench->program));
-    double scale = items_part(&items, bench->program, 0, "scale"),
-           softmax = items_part(&items, bench->program, 0, "softmax");
+    double scale = workbench_part(bench, "scale"), softmax = workbench_part(bench, "softmax");
     assert_float_equal(scale + softmax, 1, 1e-12);
     assert_true(scale > 0 && softmax > 2 * scale);
-    items_free(&items);
 }
 
 static void test_wrong_code_is_refused(void **state)
@@ -449,6 +440,7 @@ int main(void)
         with_device(test_a_reader_of_the_mean_does_not_join),
         with_device(test_a_batch_norm_is_joined_only_if_this_saves_joules),
         with_device(test_results_have_the_same_bits),
+        with_device(test_a_norm_of_three_computed_operands_runs),
         with_device(test_joules_are_divided_among_the_scopes),
         cmocka_unit_test(test_wrong_code_is_refused),
     };

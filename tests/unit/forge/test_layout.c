@@ -12,6 +12,7 @@
 #include <forge/nn.h>
 #include "forge/compiler/pass.h"
 #include "forge/ir/layout.h"
+#include "forge/ir/program.h"
 #include "support/check.h"
 #include "support/graphs.h"
 #include "support/side.h"
@@ -19,13 +20,6 @@
 #include "support/workbench.h"
 
 static joule_error error;
-
-static forge_graph *parse(const char *text)
-{
-    forge_graph *graph = NULL;
-    assert_ok(forge_graph_parse(text, strlen(text), &graph, &error), &error);
-    return graph;
-}
 
 /* Returns the part of a graph's text after the bodies. */
 static const char *after_bodies(const char *text)
@@ -41,41 +35,33 @@ static const char *after_bodies(const char *text)
 static void assert_lays(void **state, enum value_layout *layout, const char *before, const char *after)
 {
     const struct workbench *bench = *state;
-    forge_graph *graph = parse(before), *made = NULL, *again;
-    char *text = NULL, *second = NULL;
-    assert_ok((layout ? pass_given_layout : pass_layout)(graph, bench->device, layout, &made, &error),
-              &error);
-    assert_ok(graph_verify(made, &error), &error);
-    assert_ok(forge_graph_print(made, &text, &error), &error);
+    char *text =
+        text_after(graph_parsed(before), layout ? pass_given_layout : pass_layout, bench->device, layout);
     assert_string_equal(after_bodies(text), after);
-    again = parse(text);
-    assert_ok(forge_graph_print(again, &second, &error), &error);
+    forge_graph *again = graph_parsed(text);
+    char *second = graph_printed(again);
     assert_string_equal(second, text);
     free(text);
     free(second);
     forge_graph_free(again);
-    forge_graph_free(made);
-    forge_graph_free(graph);
 }
 
 /* All passes of a compilation, without options, choose layouts. */
 static void test_compilations_choose_layouts(void **state)
 {
     const struct workbench *bench = *state;
-    forge_graph *graph = parse("forge graph 1\n"
-                               "slot \"v\" : f32[64,64,3,3] = constant(0)\n"
-                               "%1 = input \"x\" : f32[4,64,56,56]\n"
-                               "%2 = read \"v\" : f32[64,64,3,3]\n"
-                               "%3 = conv(%1, %2) groups=1 stride=[1,1] dilation=[1,1] : f32[4,64,54,54]\n"
-                               "%4 = conv(%3, %2) groups=1 stride=[1,1] dilation=[1,1] : f32[4,64,52,52]\n"
-                               "%5 = reduce.mean(%4) axes=[2,3] : f32[4,64]\n"
-                               "output \"y\" = %5\n");
+    forge_graph *graph =
+        graph_parsed("forge graph 1\n"
+                     "slot \"v\" : f32[64,64,3,3] = constant(0)\n"
+                     "%1 = input \"x\" : f32[4,64,56,56]\n"
+                     "%2 = read \"v\" : f32[64,64,3,3]\n"
+                     "%3 = conv(%1, %2) groups=1 stride=[1,1] dilation=[1,1] : f32[4,64,54,54]\n"
+                     "%4 = conv(%3, %2) groups=1 stride=[1,1] dilation=[1,1] : f32[4,64,52,52]\n"
+                     "%5 = reduce.mean(%4) axes=[2,3] : f32[4,64]\n"
+                     "output \"y\" = %5\n");
     forge_graph *made = NULL;
-    char *text = NULL;
     assert_ok(forge_passes_run(graph, bench->device, NULL, &made, &error), &error);
-    assert_ok(forge_graph_print(made, &text, &error), &error);
-    assert_contains(text, "layout_conv");
-    free(text);
+    assert_non_null(graph_composite(made, "layout_conv"));
     forge_graph_free(made);
     forge_graph_free(graph);
 }
@@ -172,6 +158,25 @@ static void test_images_with_two_kinds_of_readers_are_reordered_once(void **stat
                 "output \"d\" = %8\n");
 }
 
+static void test_images_are_reordered_before_a_transfer(void **state)
+{
+    enum value_layout blocks = LAYOUT_BLOCKS;
+    assert_lays(state, &blocks,
+                "forge graph 1\n"
+                "%1 = input \"x\" : f32[2,16,8,8] on a\n"
+                "%2 = input \"w\" : f32[17,16,1,1] on a\n"
+                "%3 = conv(%1, %2)" CONV " : f32[2,17,8,8] on a\n"
+                "%4 = transfer(%3) : f32[2,17,8,8] on b\n"
+                "output \"y\" = %4\n",
+                "%1 = input \"x\" : f32[2,16,8,8] on a\n"
+                "%2 = input \"w\" : f32[17,16,1,1] on a\n"
+                "%3 = composite.layout_conv(%1, %2) numbers=[0,2] code=[131078,1,1,1,0,1,1] body=$0 : "
+                "f32[2,2,8,8,16] as blocks on a\n"
+                "%4 = composite.reorder(%3) numbers=[2,0,17] body=$1 : f32[2,17,8,8] on a\n"
+                "%5 = transfer(%4) : f32[2,17,8,8] on b\n"
+                "output \"y\" = %5\n");
+}
+
 static void test_small_convolutions_stay_packed(void **state)
 {
     assert_unchanged(state, "forge graph 1\n"
@@ -244,7 +249,7 @@ static void test_operations_without_layouts_are_refused(void **state)
 static void test_outputs_are_packed(void **state)
 {
     (void)state;
-    forge_graph *graph = parse(TO_BLOCKS "output \"z\" = %3\n");
+    forge_graph *graph = graph_parsed(TO_BLOCKS "output \"z\" = %3\n");
     assert_int_equal(graph_verify(graph, &error), JOULE_FAILED);
     assert_contains(error.message, "output 'z' is in the layout blocks");
     forge_graph_free(graph);
@@ -351,15 +356,6 @@ static forge_graph *random_net(void)
     return graph_of(net.b);
 }
 
-static size_t count_composites(const forge_graph *graph, const char *name)
-{
-    size_t count = 0;
-    for (size_t n = 0; n < graph->node_count; n++)
-        count += graph->nodes[n].op == OP_COMPOSITE &&
-                 strcmp(((const struct composite_attributes *)graph->nodes[n].attributes)->name, name) == 0;
-    return count;
-}
-
 static struct side load_with(forge_device *device, const forge_graph *graph, enum value_layout *layout)
 {
     const forge_pass pass = {.name = "force", .after = "fuse", .run = pass_given_layout, .context = layout};
@@ -369,21 +365,22 @@ static struct side load_with(forge_device *device, const forge_graph *graph, enu
 }
 
 /* Compares all outputs. The order of the sums of a convolution differs, so a result may differ by the
- * rounding of its terms: here less than 2^-17 of the largest element. */
-static void compare_nearly(const struct side *a, const struct side *b, const forge_graph *graph, int seed)
+ * rounding of its terms: here by `bound` of the largest element, or of `least` if that is larger. */
+static void compare_nearly(const struct side *a, const struct side *b, const forge_graph *graph,
+                           const char *what, float least, float bound)
 {
     for (size_t i = 0; i < graph->output_count; i++) {
         forge_tensor x, y;
-        float most = 1;
+        float most = least;
         assert_int_equal(forge_instance_get(a->instance, graph->outputs[i].name, &x, NULL), JOULE_OK);
         assert_int_equal(forge_instance_get(b->instance, graph->outputs[i].name, &y, NULL), JOULE_OK);
         const float *of_x = forge_tensor_data(&x), *of_y = forge_tensor_data(&y);
         for (size_t k = 0; k < forge_tensor_elements(&x); k++)
             most = fmaxf(most, fabsf(of_x[k]));
         for (size_t k = 0; k < forge_tensor_elements(&x); k++)
-            if (!(fabsf(of_x[k] - of_y[k]) <= most * 0x1p-17F))
-                fail_msg("network %d: element %zu of '%s' is %g, not %g", seed, k, graph->outputs[i].name,
-                         (double)of_y[k], (double)of_x[k]);
+            if (!(fabsf(of_x[k] - of_y[k]) <= most * bound))
+                fail_msg("%s: element %zu of '%s' is %g, not %g, and the largest is %g", what, k,
+                         graph->outputs[i].name, (double)of_y[k], (double)of_x[k], (double)most);
     }
 }
 
@@ -393,13 +390,15 @@ static void test_random_networks_compute_the_same(void **state)
     size_t convs = 0;
     for (int seed = 0; seed < 60; seed++) {
         forge_graph *graph = random_net();
+        char what[20];
+        snprintf(what, sizeof what, "network %d", seed);
         struct side packed = load_with(bench->device, graph, NULL);
         side_run(&packed, graph, 0);
         for (enum value_layout layout = LAYOUT_LAST; layout < LAYOUT_COUNT; layout++) {
             struct side laid = load_with(bench->device, graph, &layout);
             for (int is_repacked = 0; is_repacked < 2; is_repacked++) {
                 side_run(&laid, graph, 0);
-                compare_nearly(&packed, &laid, graph, seed);
+                compare_nearly(&packed, &laid, graph, what, 1, 0x1p-17F);
                 assert_ok(forge_instance_repack(laid.instance, NULL, &error), &error);
             }
             side_unload(&laid);
@@ -407,12 +406,42 @@ static void test_random_networks_compute_the_same(void **state)
         forge_graph *made = NULL;
         assert_ok(pass_given_layout(graph, bench->device, &(enum value_layout){LAYOUT_BLOCKS}, &made, &error),
                   &error);
-        convs += count_composites(made, "layout_conv");
+        convs += graph_composites(made, "layout_conv");
         forge_graph_free(made);
         side_unload(&packed);
         forge_graph_free(graph);
     }
     assert_true(convs > 60); /* the networks are not all left packed */
+}
+
+/* --- a real network ------------------------------------------------------------------------------------- */
+
+static size_t count_launches(const forge_program *program, const char *name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < program->launches.count; i++)
+        count += strcmp(program_launch_name(program, &program_launches(program)[i]), name) == 0;
+    return count;
+}
+
+static void test_resnet18_computes_the_same(void **state)
+{
+    const struct workbench *bench = *state;
+    forge_builder *b = forge_builder_new();
+    forge_resnet_options options = {.struct_size = sizeof options, .depth = 18, .classes = 10};
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 3, 64, 64));
+    forge_output(b, "y", forge_resnet(b, NULL, x, &options));
+    forge_graph *graph = graph_of(b);
+    struct side packed = side_load_without(bench->device, graph, "layout"),
+                laid = side_load(bench->device, graph, NULL);
+    assert_int_equal(count_launches(packed.program, "layout_conv"), 0);
+    assert_true(count_launches(laid.program, "layout_conv") > 0);
+    side_run(&packed, graph, 0);
+    side_run(&laid, graph, 0);
+    compare_nearly(&packed, &laid, graph, "ResNet-18", 0, 0x1p-15F);
+    side_unload(&packed);
+    side_unload(&laid);
+    forge_graph_free(graph);
 }
 
 int main(void)
@@ -423,11 +452,13 @@ int main(void)
         TEST(test_only_the_last_images_are_reordered),
         TEST(test_a_reduction_needs_no_reorder),
         TEST(test_images_with_two_kinds_of_readers_are_reordered_once),
+        TEST(test_images_are_reordered_before_a_transfer),
         TEST(test_small_convolutions_stay_packed),
         TEST(test_large_convolutions_use_blocks),
         TEST(test_operations_without_layouts_are_refused),
         TEST(test_outputs_are_packed),
         TEST(test_random_networks_compute_the_same),
+        TEST(test_resnet18_computes_the_same),
     };
     return cmocka_run_group_tests_name("layout", tests, NULL, NULL);
 }

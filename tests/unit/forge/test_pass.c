@@ -15,24 +15,17 @@
 
 static joule_error error;
 
-static forge_graph *parse(const char *text)
-{
-    forge_graph *graph = NULL;
-    assert_ok(forge_graph_parse(text, strlen(text), &graph, &error), &error);
-    return graph;
-}
-
 static forge_graph *small_graph(void)
 {
-    return parse("forge graph 1\n"
-                 "slot \"w\" : f32[4] = constant(2) parameter\n"
-                 "%1 = input \"x\" : f32[4]\n"
-                 "%2 = read \"w\" : f32[4]\n"
-                 "%3 = unary.log(%1) : f32[4] @a/b backward\n"
-                 "%4 = unary.exp(%3) : f32[4] @a/b backward\n"
-                 "%5 = binary.mul(%4, %2) : f32[4] @c\n"
-                 "output \"y\" = %5\n"
-                 "write \"w\" = %5 in_place\n");
+    return graph_parsed("forge graph 1\n"
+                        "slot \"w\" : f32[4] = constant(2) parameter\n"
+                        "%1 = input \"x\" : f32[4]\n"
+                        "%2 = read \"w\" : f32[4]\n"
+                        "%3 = unary.log(%1) : f32[4] @a/b backward\n"
+                        "%4 = unary.exp(%3) : f32[4] @a/b backward\n"
+                        "%5 = binary.mul(%4, %2) : f32[4] @c\n"
+                        "output \"y\" = %5\n"
+                        "write \"w\" = %5 in_place\n");
 }
 
 /* --- order ---------------------------------------------------------------------------------------------- */
@@ -282,9 +275,8 @@ static void test_rewritten_nodes_keep_their_scope(void **state)
 {
     (void)state;
     forge_graph *graph = small_graph(), *made = NULL;
-    char *text;
     assert_int_equal(forge_graph_rewrite(graph, turn, NULL, &made, &error), JOULE_OK);
-    assert_int_equal(forge_graph_print(made, &text, &error), JOULE_OK);
+    char *text = graph_printed(made);
     assert_contains(text, "%5 = binary.sub(%4, %2) : f32[4] @c\n");
     assert_contains(text, "parameter");
     assert_contains(text, "in_place");
@@ -320,7 +312,7 @@ static joule_status replace(const forge_graph *graph, forge_device *device, void
                             forge_graph **out_graph, joule_error *out_error)
 {
     (void)graph, (void)device, (void)out_error;
-    *out_graph = context ? parse(context) : NULL;
+    *out_graph = context ? graph_parsed(context) : NULL;
     return JOULE_OK;
 }
 

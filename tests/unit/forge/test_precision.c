@@ -23,26 +23,17 @@ static forge_compile_options options_for(forge_precision precision)
     return (forge_compile_options){.struct_size = sizeof(forge_compile_options), .precision = precision};
 }
 
-static char *text_after(forge_device *device, const char *before, forge_precision precision)
+static char *text_with(forge_device *device, const char *before, forge_precision precision)
 {
     forge_compile_options options = options_for(precision);
-    forge_graph *graph = NULL, *made = NULL;
-    char *text = NULL;
-    assert_ok(forge_graph_parse(before, strlen(before), &graph, &error), &error);
-    assert_ok(pass_precision(graph, device, &options, &made, &error), &error);
-    assert_ok(graph_verify(made, &error), &error);
-    assert_ok(forge_graph_print(made, &text, &error), &error);
-    forge_graph_free(made);
-    forge_graph_free(graph);
-    return text;
+    return text_after(graph_parsed(before), pass_precision, device, &options);
 }
 
 static void assert_makes(void **state, const char *before, const char *after)
 {
     struct workbench *bench = *state;
-    char *text = text_after(bench->device, before, FORGE_PRECISION_BF16);
-    assert_string_equal(text, after);
-    free(text);
+    forge_compile_options options = options_for(FORGE_PRECISION_BF16);
+    assert_pass_makes(pass_precision, bench->device, &options, before, after);
 }
 
 static void assert_unchanged(void **state, const char *text)
@@ -69,10 +60,10 @@ static void test_products_are_narrow_and_outputs_keep_their_type(void **state)
                  "%5 = matmul(%3, %4) transpose_b accumulate=f32 : bf16[2,3] @fc backward\n"
                  "%6 = cast(%5) : f32[2,3] @fc backward\n"
                  "output \"y\" = %6\n");
-    char *half = text_after(bench->device, before, FORGE_PRECISION_F16);
+    char *half = text_with(bench->device, before, FORGE_PRECISION_F16);
     assert_contains(half, "accumulate=f32 : f16[2,3] @fc backward");
     free(half);
-    char *wide = text_after(bench->device, before, FORGE_PRECISION_F32);
+    char *wide = text_with(bench->device, before, FORGE_PRECISION_F32);
     assert_string_equal(wide, before);
     free(wide);
 }
@@ -276,18 +267,12 @@ static void test_norms_keep_f32_parameters_and_attention_is_narrow(void **state)
     const struct composite_attributes attention = {.name = "attention", .reals = {0.5}, .numbers = {1}};
     y = library_composite(b, &attention, (forge_value[]){y, y, y}, 3);
     forge_output(b, "y", forge_softmax(b, y));
-    forge_graph *graph = graph_of(b), *made = NULL;
-    char *text = NULL;
-    assert_ok(pass_precision(graph, bench->device, &options, &made, &error), &error);
-    assert_ok(graph_verify(made, &error), &error);
-    assert_ok(forge_graph_print(made, &text, &error), &error);
+    char *text = text_after(graph_of(b), pass_precision, bench->device, &options);
     assert_true(has_line(text, "%2 = input \"w\"", "f32[8]"));
     assert_true(has_line(text, "composite.rms_norm(%4, %2)", ": bf16[8,8]"));
     assert_true(has_line(text, "composite.attention", ": bf16[1,2,8,4]"));
     assert_true(has_line(text, "composite.softmax", ": f32[1,2,8,4]"));
     free(text);
-    forge_graph_free(made);
-    forge_graph_free(graph);
 }
 
 static void test_an_unknown_precision_is_refused(void **state)
@@ -309,8 +294,7 @@ static uint64_t graphs(void)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     return 60;
 #endif
-    const char *full = getenv("JOULE_TEST_FULL");
-    return full && strcmp(full, "1") == 0 ? 10000 : 200;
+    return is_full_test() ? 10000 : 200;
 }
 
 /* The compiler verifies the graph after the pass. With all passes and with the narrow operations one by one,
@@ -325,9 +309,7 @@ static void test_random_graphs_are_valid_and_fusion_changes_no_bit(void **state)
         struct side all = side_load(bench->device, graph, &options);
         options.skip = "fuse";
         struct side less = side_load(bench->device, graph, &options);
-        side_run(&all, graph, 0);
-        side_run(&less, graph, 0);
-        side_compare(&all, &less, graph, seed);
+        side_run_both(&all, &less, graph, 1, seed);
         side_unload(&less);
         side_unload(&all);
         forge_graph_free(graph);

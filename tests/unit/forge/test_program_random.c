@@ -44,11 +44,7 @@ static void test_shared_memory_changes_nothing(void **state)
         if (all != plain)
             show_everything(all);
         struct side a = side_load(device, plain, NULL), b = side_load(device, all, NULL);
-        for (uint32_t round = 0; round < 3; round++) {
-            side_run(&a, plain, round);
-            side_run(&b, all, round);
-            side_compare(&a, &b, plain, seed);
-        }
+        side_run_both(&a, &b, plain, 3, seed);
         side_unload(&a);
         side_unload(&b);
         forge_graph_free(all);
@@ -66,23 +62,17 @@ static uint64_t graphs(void)
     return is_full_test() ? 10000 : 40;
 }
 
-static struct side load_without(forge_device *device, const forge_graph *graph, const char *skip)
-{
-    return side_load(device, graph,
-                     &(forge_compile_options){.struct_size = sizeof(forge_compile_options), .skip = skip});
-}
-
 /* Runs the graph compiled without some passes, and compares the bits. skip: the passes that change
  * rounding. */
 static void compare_without(forge_device *device, const forge_graph *graph, const char *skip, uint64_t seed)
 {
     static const char *const others[] = {",fuse", ",order", ",fuse,order"};
-    struct side all = load_without(device, graph, skip);
+    struct side all = side_load_without(device, graph, skip);
     side_run(&all, graph, 0);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         char names[64];
         snprintf(names, sizeof names, "%s%s", skip, others[i]);
-        struct side less = load_without(device, graph, names);
+        struct side less = side_load_without(device, graph, names);
         side_run(&less, graph, 0);
         side_compare(&all, &less, graph, seed);
         side_unload(&less);

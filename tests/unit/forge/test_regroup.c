@@ -14,21 +14,10 @@
 #include "support/graphs.h"
 #include "support/workbench.h"
 
-static joule_error error;
-
 static void assert_makes(void **state, const char *before, const char *after)
 {
     struct workbench *bench = *state;
-    forge_graph *graph = NULL, *made = NULL;
-    char *text = NULL;
-    assert_ok(forge_graph_parse(before, strlen(before), &graph, &error), &error);
-    assert_ok(pass_regroup(graph, bench->device, NULL, &made, &error), &error);
-    assert_ok(graph_verify(made, &error), &error);
-    assert_ok(forge_graph_print(made, &text, &error), &error);
-    assert_string_equal(text, after);
-    free(text);
-    forge_graph_free(made);
-    forge_graph_free(graph);
+    assert_pass_makes(pass_regroup, bench->device, NULL, before, after);
 }
 
 /* --- reshapes ------------------------------------------------------------------------------------------- */

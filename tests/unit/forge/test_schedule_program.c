@@ -60,11 +60,7 @@ static void test_schedules_change_no_bits(void **state)
         is_exact += (double)program.arena_bound_bytes == facts.chosen_peak_bytes;
         at_most += (double)program.arena_bound_bytes <= facts.chosen_peak_bytes;
         graphs++;
-        for (uint32_t round = 0; round < 3; round++) {
-            side_run(&a, graph, round);
-            side_run(&b, graph, round);
-            side_compare(&a, &b, graph, seed);
-        }
+        side_run_both(&a, &b, graph, 3, seed);
         side_unload(&a);
         side_unload(&b);
         forge_graph_free(graph);
@@ -114,9 +110,7 @@ static void test_a_bound_of_bytes_is_kept_or_refused(void **state)
     assert_int_equal(forge_program_query(small.program, &program), JOULE_OK);
     assert_true(program.arena_bytes <= 5 * TENSOR);
     assert_true(facts.chosen_peak_bytes <= 5 * TENSOR && facts.given_peak_bytes >= 12 * TENSOR);
-    side_run(&given, graph, 1);
-    side_run(&small, graph, 1);
-    side_compare(&given, &small, graph, 0);
+    side_run_both(&given, &small, graph, 2, 0);
     side_unload(&given);
     side_unload(&small);
     forge_program *none = NULL;

@@ -2,7 +2,6 @@
  * and errors are those that were recorded. */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "joule/host/host.h"
+#include "support/scratch.h"
 
 static char root[] = "/tmp/joule-tree-XXXXXX";
 
@@ -63,17 +63,11 @@ static int set_up(void **state)
     return *state ? 0 : -1;
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
-{
-    (void)status, (void)type, (void)ftw;
-    return remove(path);
-}
-
 static int tear_down(void **state)
 {
     struct joule_host *host = *state;
     host->ops->close(host);
-    return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return scratch_remove_tree(root);
 }
 
 static ssize_t read_into(struct joule_host *host, const char *path, char buffer[64])
