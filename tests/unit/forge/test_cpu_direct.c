@@ -8,12 +8,13 @@
 struct size {
     int64_t n, in, out, rows, columns, kernel_rows, kernel_columns;
     uint32_t groups, stride[2], dilation[2], before[2], after[2];
+    int64_t less; /* rows and columns that the stated size of the result leaves out */
 };
 
 static int64_t result_size(const struct size *s, int i)
 {
     int64_t in = i ? s->columns : s->rows, taps = i ? s->kernel_columns : s->kernel_rows;
-    return (in + s->before[i] + s->after[i] - (taps - 1) * s->dilation[i] - 1) / s->stride[i] + 1;
+    return (in + s->before[i] + s->after[i] - (taps - 1) * s->dilation[i] - 1) / s->stride[i] + 1 - s->less;
 }
 
 static struct view random_view(forge_shape shape)
@@ -31,7 +32,10 @@ static struct fused fused_of(const struct size *s)
         fused.conv.dilation[i] = s->dilation[i];
         fused.conv.before[i] = s->before[i];
         fused.conv.after[i] = s->after[i];
+        fused.conv.size[i] = s->less ? result_size(s, i) : 0;
     }
+    fused.conv.flags = s->less ? CONV_SIZED : 0;
+    fused.steps[0].kind = (uint8_t)fused.conv.flags;
     return fused;
 }
 
@@ -73,7 +77,7 @@ static void add_steps(struct trial *t, struct fused *fused, forge_shape result, 
     add_step(fused, OP_UNARY, FORGE_SIGMOID, 0);
 }
 
-/* Checks a convolution from one layout to another. Returns false if there is no kernel. */
+/* Checks a convolution from one layout to another. */
 static void check_conv(struct workbench *bench, const struct size *s, enum value_layout from,
                        enum value_layout to, bool has_steps)
 {
@@ -146,6 +150,8 @@ static void test_strides_dilations_paddings_and_groups(void **state)
         {1, 16, 16, 1, 1, 3, 3, 1, {1, 1}, {1, 1}, {3, 3}, {3, 3}}, /* most taps read padding only */
         {1, 16, 48, 40, 112, 3, 3, 1, SAME},                        /* several bands */
         {3, 300, 40, 7, 7, 1, 1, 1, PLAIN},
+        {2, 16, 16, 9, 11, 1, 1, 1, PLAIN, 2},
+        {2, 16, 32, 9, 12, 3, 3, 1, SAME, 1},
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         check_layouts(state, &sizes[i]);

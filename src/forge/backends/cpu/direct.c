@@ -93,7 +93,8 @@ static void set_distances(struct direct *d)
     d->next_channel =
         d->from == LAYOUT_PACKED ? size : 1; /* for a copy, direct_run sets this and next_block */
     d->next_block = size * LAYOUT_LANES;
-    if (!d->is_copied && d->taps[0] * d->taps[1] == 1) { /* rows of the result are not needed */
+    bool has_all_pixels = d->rows == d->x_rows && d->columns == d->x_columns;
+    if (!d->is_copied && has_all_pixels && d->taps[0] * d->taps[1] == 1) { /* all rows are one */
         d->columns = min(d->places, RUN);
         d->rows = quotient_up(d->places, d->columns);
         d->next_row = d->columns * d->next_pixel;
@@ -124,6 +125,12 @@ static int64_t band_bytes(const struct direct *d, int64_t rows)
     return planes * direct_copy_rows(d, rows) * row * (int64_t)sizeof(float);
 }
 
+/* Returns true unless the convolution is transposed and has a stride, which needs several convolutions. */
+static bool is_one_convolution(const struct conv_attributes *conv)
+{
+    return !(conv->flags & CONV_TRANSPOSED) || (conv->stride[0] == 1 && conv->stride[1] == 1);
+}
+
 static bool is_f32_packed(const struct view *view)
 {
     return view->dtype == FORGE_F32 && view_is_packed(view) && forge_shape_elements(&view->shape) > 0;
@@ -139,7 +146,8 @@ bool direct_takes(const struct launch *launch)
     if (!is_f32_packed(x) || !is_f32_packed(weight) || launch->outputs[0].dtype != FORGE_F32 ||
         weight->shape.rank != 4 || x->shape.rank != (d.from == LAYOUT_BLOCKS ? 5 : 4) ||
         weight->shape.dims[2] > DIRECT_TAPS || weight->shape.dims[3] > DIRECT_TAPS ||
-        weight->shape.dims[2] * weight->shape.dims[3] > DIRECT_TAPS || fused.conv.groups == 0)
+        weight->shape.dims[2] * weight->shape.dims[3] > DIRECT_TAPS || fused.conv.groups == 0 ||
+        !is_one_convolution(&fused.conv))
         return false;
     set_sizes(launch, &fused.conv, &d);
     if ((d.groups > 1 || d.to == LAYOUT_LAST) && d.out % LAYOUT_LANES)
@@ -164,11 +172,9 @@ bool direct_takes_conv(const struct launch *launch)
     const struct conv_attributes *conv = launch->attributes;
     const struct view *x = &launch->inputs[0], *weight = &launch->inputs[1];
     struct direct d = {.from = LAYOUT_PACKED, .to = LAYOUT_PACKED};
-    bool is_transposed = conv->flags & CONV_TRANSPOSED;
     if (x->shape.rank != 4 || conv->accumulate != FORGE_F32 || conv->groups != 1 || !is_f32_packed(x) ||
         !is_f32_packed(weight) || launch->outputs[0].dtype != FORGE_F32 ||
-        weight->shape.dims[2] * weight->shape.dims[3] > DIRECT_TAPS ||
-        (is_transposed && (conv->stride[0] != 1 || conv->stride[1] != 1)))
+        weight->shape.dims[2] * weight->shape.dims[3] > DIRECT_TAPS || !is_one_convolution(conv))
         return false;
     set_sizes(launch, conv, &d);
     if (d.before[0] < 0 || d.before[1] < 0)
