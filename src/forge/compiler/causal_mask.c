@@ -1,7 +1,7 @@
 /* compiler/causal_mask.c - see causal_mask.h.
  *
  * A comparison of positions compares two functions base + row * i + column * j, where i and j are the indices
- * of the last two dimensions. */
+ * of the last two dimensions. Their numbers are integers. */
 #include "forge/compiler/causal_mask.h"
 
 #include <math.h>
@@ -33,7 +33,8 @@ double constant_number(const forge_graph *graph, forge_value value)
 
 /* --- positions ------------------------------------------------------------------------------------------ */
 
-/* The function base + row * i + column * j. */
+/* The function base + row * i + column * j. row is 0 if the value has one row, and column if it has one
+ * column: then the value stays the same when it is broadcast. */
 struct plane {
     double base, row, column;
 };
@@ -99,10 +100,12 @@ static bool is_exact(const forge_graph *graph, forge_value value)
     return dtype == FORGE_I32 || dtype == FORGE_I64 || dtype == FORGE_F32 || dtype == FORGE_F64;
 }
 
-/* Writes the function that a value is of its indices. Returns false if it is another one. */
-static bool find_plane(const forge_graph *graph, forge_value value, int depth, struct plane *out)
+static bool find_plane(const forge_graph *graph, forge_value value, int depth, struct plane *out);
+
+/* Writes the function of a node's result, except that row and column may be any number along one element. */
+static bool find_steps(const forge_graph *graph, const struct node *node, int depth, struct plane *out)
 {
-    const struct node *node = graph_producer(graph, value);
+    forge_value value = node->output;
     const forge_shape *shape = &graph->values[value].shape;
     const struct iota_attributes *iota = node->attributes;
     const struct slice_attributes *slice = node->attributes;
@@ -110,7 +113,7 @@ static bool find_plane(const forge_graph *graph, forge_value value, int depth, s
     struct plane other;
     if (!isnan(number)) {
         *out = (struct plane){number, 0, 0};
-        return fabs(number) <= MAX_POSITION && is_exact(graph, value);
+        return fabs(number) <= MAX_POSITION && floor(number) == number && is_exact(graph, value);
     }
     if (node->op == OP_IOTA)
         return set_axis(out, iota->axis, shape->rank, 0, 1) && is_exact(graph, value) &&
@@ -139,8 +142,20 @@ static bool find_plane(const forge_graph *graph, forge_value value, int depth, s
     }
 }
 
-/* Returns true if the comparison is true exactly where i - j + s - t >= 0. The compared numbers are
- * integers. */
+/* Writes the function that a value is of its indices. Returns false if it is another one. */
+static bool find_plane(const forge_graph *graph, forge_value value, int depth, struct plane *out)
+{
+    const forge_shape *shape = &graph->values[value].shape;
+    if (!find_steps(graph, graph_producer(graph, value), depth, out))
+        return false;
+    if (shape->rank < 1 || shape->dims[shape->rank - 1] == 1)
+        out->column = 0;
+    if (shape->rank < 2 || shape->dims[shape->rank - 2] == 1)
+        out->row = 0;
+    return true;
+}
+
+/* Returns true if the comparison is true exactly where i - j + s - t >= 0. */
 static bool is_causal_comparison(const forge_graph *graph, const struct node *node, int64_t t, int64_t s)
 {
     struct plane a, b;
@@ -153,7 +168,7 @@ static bool is_causal_comparison(const forge_graph *graph, const struct node *no
         return false;
     struct plane difference = is_less ? b : a;
     add_plane(&difference, is_less ? &a : &b, -1);
-    return difference.row == 1 && difference.column == -1 &&
+    return difference.row == (t == 1 ? 0 : 1) && difference.column == (s == 1 ? 0 : -1) &&
            difference.base - (is_strict ? 1 : 0) == (double)(s - t);
 }
 

@@ -4,7 +4,8 @@
 
 #include "forge/ir/graph.h"
 
-/* Returns the number that a constant has in all its elements; NaN if the value is something else. */
+/* Returns the number in all elements of a value that is a constant of one element, possibly reshaped or
+ * broadcast; NaN if the value is something else. */
 double constant_number(const forge_graph *graph, forge_value value);
 
 /* Returns true if `value`, of bool, is true exactly where query i may attend to key j: j <= i + s - t. It

@@ -9,9 +9,15 @@
 #include "forge/hal/backend.h"
 #include "forge/ir/library.h"
 
-/* Sets packed views of the node's inputs and then its outputs, without addresses. set_symbols: dim_set_max or
+/* The operands of a composite: values of the graph. */
+struct operands {
+    const forge_value *inputs, *outputs;
+    size_t input_count, output_count;
+};
+
+/* Sets packed views of the inputs and then of the outputs, without addresses. set_symbols: dim_set_max or
  * dim_set_min, which set the sizes. Returns false if a size is too large, or if out of memory. */
-static bool fill_views(const forge_graph *graph, const struct node *node,
+static bool fill_views(const forge_graph *graph, const struct operands *operands,
                        void (*set_symbols)(const struct dim_table *table, int64_t *values),
                        struct view *views)
 {
@@ -19,28 +25,29 @@ static bool fill_views(const forge_graph *graph, const struct node *node,
     if (sizes)
         set_symbols(&graph->dims, sizes);
     bool are_sizes = sizes && dim_evaluate(&graph->dims, sizes);
-    for (size_t i = 0; are_sizes && i < (size_t)node->input_count + node->output_count; i++) {
+    for (size_t i = 0; are_sizes && i < operands->input_count + operands->output_count; i++) {
+        size_t output = i - operands->input_count;
         const struct value *value =
-            &graph->values[i < node->input_count ? node_input(graph, node, i)
-                                                 : node->output + (forge_value)(i - node->input_count)];
+            &graph->values[i < operands->input_count ? operands->inputs[i] : operands->outputs[output]];
         views[i] = view_packed(value->dtype, NULL, dim_substitute_shape(&value->shape, sizes));
     }
     free(sizes);
     return are_sizes;
 }
 
-static bool has_kernel(const forge_graph *graph, const struct node *node, forge_device *device,
+static bool has_kernel(const forge_graph *graph, const struct composite_attributes *attributes,
+                       const struct operands *operands, forge_device *device,
                        void (*set_symbols)(const struct dim_table *table, int64_t *values))
 {
     struct view views[2 * (UINT8_MAX + 1)];
     struct selection selection;
     struct launch launch = {.op = OP_COMPOSITE,
-                            .attributes = node->attributes,
+                            .attributes = attributes,
                             .inputs = views,
-                            .input_count = node->input_count,
-                            .outputs = views + node->input_count,
-                            .output_count = node->output_count};
-    return fill_views(graph, node, set_symbols, views) &&
+                            .input_count = operands->input_count,
+                            .outputs = views + operands->input_count,
+                            .output_count = operands->output_count};
+    return fill_views(graph, operands, set_symbols, views) &&
            device->ops->select(device, &launch, &selection) == JOULE_OK;
 }
 
@@ -74,9 +81,22 @@ static bool has_library_body(const forge_graph *graph, const struct node *node)
     return is_valid;
 }
 
+bool composite_kernel_takes_values(const forge_graph *graph, const struct composite_attributes *attributes,
+                                   const forge_value *inputs, size_t input_count, const forge_value *outputs,
+                                   size_t output_count, forge_device *device)
+{
+    const struct operands operands = {inputs, outputs, input_count, output_count};
+    return has_kernel(graph, attributes, &operands, device, dim_set_max) &&
+           has_kernel(graph, attributes, &operands, device, dim_set_min);
+}
+
 bool composite_kernel_takes(const forge_graph *graph, const struct node *node, forge_device *device)
 {
-    return has_kernel(graph, node, device, dim_set_max) && has_kernel(graph, node, device, dim_set_min);
+    forge_value outputs[UINT8_MAX];
+    for (size_t k = 0; k < node->output_count; k++)
+        outputs[k] = node->output + (forge_value)k;
+    return composite_kernel_takes_values(graph, node->attributes, &graph->edges[node->first_input],
+                                         node->input_count, outputs, node->output_count, device);
 }
 
 /* After compilation, a composite has no implementation other than its kernel, so the kernel must support all

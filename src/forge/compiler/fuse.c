@@ -96,8 +96,29 @@ static bool write_code(const struct fusion *f, uint32_t group, struct composite_
     return is_ok && fused_write(&fused, out);
 }
 
-/* Adds the composite of a group. It gets the scope of the product or row operation, because that is most of
- * the work, or else of the last node. */
+/* Returns true if the device has a kernel for the composite of a group. The nodes have kernels, but a kernel
+ * may limit what is joined. */
+static bool has_kernel(const struct fusion *f, uint32_t group, const struct composite_attributes *attributes)
+{
+    const struct group *g = &f->groups[group];
+    forge_value outputs[OP_MAX_OUTPUTS] = {f->graph->nodes[group].output};
+    for (uint32_t k = 1; k < output_count(f, g); k++)
+        outputs[k] = f->graph->nodes[g->product].output + k;
+    return composite_kernel_takes_values(f->graph, attributes, g->inputs, g->input_count, outputs,
+                                         output_count(f, g), f->device);
+}
+
+/* Copies the nodes of a group one by one. */
+static bool copy_nodes(forge_builder *builder, const struct fusion *f, uint32_t group, forge_value *map)
+{
+    for (uint32_t n = f->groups[group].first; n <= group; n++)
+        if (f->group_of[n] == group && !builder_copy_node(builder, f->graph, &f->graph->nodes[n], map))
+            return false;
+    return true;
+}
+
+/* Adds the composite of a group, or its nodes if that has no kernel. The composite gets the scope of the
+ * product or row operation, because that is most of the work, or else of the last node. */
 static bool add_composite(forge_builder *builder, const struct fusion *f, uint32_t group, forge_value *map)
 {
     struct composite_attributes attributes = {0};
@@ -114,6 +135,8 @@ static bool add_composite(forge_builder *builder, const struct fusion *f, uint32
             builder_copy_node(builder, f->graph, producer, map);
         inputs[i] = map[g->inputs[i]];
     }
+    if (!has_kernel(f, group, &attributes))
+        return copy_nodes(builder, f, group, map);
     const struct node *product = g->product == FUSE_NONE ? last : &f->graph->nodes[g->product];
     builder_set_provenance(builder, f->graph, product);
     builder_add_composite(builder, &attributes, inputs, g->input_count, fused_body, &(struct body){f, group},
@@ -158,10 +181,11 @@ joule_status pass_fuse(const forge_graph *graph, forge_device *device, void *con
         *out_graph = graph_retain(graph);
     } else if (f.groups && f.group_of && f.groups_at && f.readers && f.first_reader && f.body_values &&
                f.numbers) {
-        if (device->ops->rates(device, &f.rates, NULL) != JOULE_OK)
-            f.rates = (struct device_rates){0}; /* then all decisions are neutral */
-        fuse_choose_groups(&f);
-        status = pass_each_node(graph, fuse_node, &f, out_graph, out_error);
+        status = device->ops->rates(device, &f.rates, out_error);
+        if (status == JOULE_OK) {
+            fuse_choose_groups(&f);
+            status = pass_each_node(graph, fuse_node, &f, out_graph, out_error);
+        }
     } else {
         status = error_set(out_error, JOULE_NO_MEMORY, "out of memory");
     }

@@ -35,21 +35,13 @@ uint32_t fuse_reads(const struct node *row)
 static double extra_calls(const forge_graph *graph, const struct node *row, double elements)
 {
     enum { STRETCH = 1024 }; /* elements of a call, at most */
-    const forge_shape *shape = &graph->values[node_input(graph, row, 0)].shape;
+    forge_shape shape = dim_max_shape(&graph->dims, &graph->values[node_input(graph, row, 0)].shape);
     double run = 1;
     if (fuse_reads(row) == 1)
         return 0;
-    for (uint32_t i = 2; i < shape->rank; i++)
-        run *= (double)shape->dims[i];
+    for (uint32_t i = 2; i < shape.rank; i++)
+        run *= (double)shape.dims[i];
     return elements / (run < STRETCH ? run : STRETCH);
-}
-
-/* Returns the level from which a value is read after it was written, if `distance` bytes are used between. */
-static enum rate_level level_of(const struct device_rates *rates, double distance)
-{
-    if (distance <= rates->l2_bytes)
-        return RATE_L2;
-    return distance <= rates->llc_bytes ? RATE_LLC : RATE_MEMORY;
 }
 
 double fuse_saved_joules(const struct fusion *f, const struct node *row, forge_value value, bool is_before)
@@ -61,7 +53,7 @@ double fuse_saved_joules(const struct fusion *f, const struct node *row, forge_v
            bytes = (double)forge_dtype_size_bytes(v->dtype, forge_shape_elements(&shape));
     double watts = rates->static_watts + rates->core_watts;
     uint32_t reads = is_before ? fuse_reads(row) : 1;
-    enum rate_level level = level_of(rates, 2 * bytes);
+    enum rate_level level = rates_level(rates, 1, 2 * bytes);
     double transfer_s = level == RATE_MEMORY ? 2 * bytes / rates->core_bytes_per_s[level] : 0;
     double steps_s = reads * extra_calls(f->graph, row, elements) * CALL_SECONDS +
                      (reads - 1) * elements * ELEMENT_SECONDS;

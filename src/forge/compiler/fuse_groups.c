@@ -16,25 +16,6 @@
 #include "forge/compiler/pass.h"
 #include "forge/ir/library.h"
 
-/* Returns true if the node accumulates in the type that the composite's body implies. */
-static bool has_usual_sums(const struct fusion *f, const struct node *node)
-{
-    const struct matmul_attributes *matmul = node->attributes;
-    const struct conv_attributes *conv = node->attributes;
-    const struct reduce_attributes *reduce = node->attributes;
-    forge_dtype usual = builder_accumulator(f->graph->values[node->output].dtype);
-    switch (node->op) {
-    case OP_MATMUL:
-        return matmul->accumulate == usual;
-    case OP_CONV:
-        return conv->accumulate == usual;
-    case OP_REDUCE:
-        return reduce->accumulate == usual;
-    default:
-        return true;
-    }
-}
-
 /* Returns true if the device has a kernel for a group of this node alone. */
 static bool is_fusible(const struct fusion *f, const struct node *node)
 {
@@ -42,8 +23,8 @@ static bool is_fusible(const struct fusion *f, const struct node *node)
     struct composite_attributes attributes = {0};
     struct node alone = *node;
     struct fused fused = {0};
-    if (!fused_words((enum op)node->op) || !has_usual_sums(f, node) || !fused_add(&fused, node, operands) ||
-        !fused_write(&fused, &attributes))
+    if (!fused_words((enum op)node->op) || !node_has_usual_sums(f->graph, node) ||
+        !fused_add(&fused, node, operands) || !fused_write(&fused, &attributes))
         return false;
     alone.op = OP_COMPOSITE;
     alone.attributes = &attributes;
@@ -125,15 +106,18 @@ static const struct slot *slot_of(const forge_graph *graph, forge_value value)
     return node->op == OP_READ ? &graph->slots[read->slot] : NULL;
 }
 
-/* Returns true if the node may run where the last node of the group is: it reads no slot whose new value
- * exists before that, because the new value may replace the old one in memory. */
+bool pass_may_read(const forge_graph *graph, forge_value value, uint32_t n)
+{
+    const struct slot *slot = slot_of(graph, value);
+    return !slot || !slot->write || graph->values[slot->write].node >= n;
+}
+
+/* Returns true if the node may run where the last node of the group is. */
 static bool may_wait(const struct fusion *f, const struct node *node, uint32_t group)
 {
-    for (size_t i = 0; i < node->input_count; i++) {
-        const struct slot *slot = slot_of(f->graph, node_input(f->graph, node, i));
-        if (slot && slot->write && f->graph->values[slot->write].node < group)
+    for (size_t i = 0; i < node->input_count; i++)
+        if (!pass_may_read(f->graph, node_input(f->graph, node, i), group))
             return false;
-    }
     return true;
 }
 

@@ -33,8 +33,17 @@ joule_status compile_options_read(const forge_compile_options *options, forge_co
 /* Returns true if the device has a kernel for a node that is a composite, at the largest and at the smallest
  * sizes. The body is not compared with the library's. */
 bool composite_kernel_takes(const forge_graph *graph, const struct node *node, forge_device *device);
+/* Like composite_kernel_takes, for a composite of these values that is not in the graph. */
+bool composite_kernel_takes_values(const forge_graph *graph, const struct composite_attributes *attributes,
+                                   const forge_value *inputs, size_t input_count, const forge_value *outputs,
+                                   size_t output_count, forge_device *device);
 /* Returns true if the composite's body equals the library's and the device has a kernel for it. */
 bool composite_has_kernel(const forge_graph *graph, const struct node *node, forge_device *device);
+
+/* Returns true if `value` may be read where node n is, even if the graph reads it before: no slot that it is
+ * read from, possibly through views, gets its new value before node n. The new value may replace the old one
+ * in memory. */
+bool pass_may_read(const forge_graph *graph, forge_value value, uint32_t n);
 
 /* Returns the body that the library builds for a composite, or for the gradient of a composite, with these
  * attributes and inputs. Returns NULL if the library has no such composite, or if out of memory. The caller
@@ -55,7 +64,8 @@ pass_fn pass_precision;
 pass_fn pass_fold;
 /* Writes operations in forms that the next pass can join. */
 pass_fn pass_regroup;
-/* Joins elementwise operations for which the device has kernels. */
+/* Joins elementwise operations with each other, with products and with row operations, if the device has
+ * kernels for the joined operations. */
 pass_fn pass_fuse;
 /* Chooses the layout of images between convolutions. */
 pass_fn pass_layout;

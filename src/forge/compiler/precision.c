@@ -220,24 +220,14 @@ static bool follows_narrow(const struct precision *p, const struct node *node)
     return has_narrow && !has_wide && !p->is_kept[node->output];
 }
 
-/* Returns true if the node is a product that kernels for narrow types can compute: of f32, with f32 sums. */
-static bool is_usual_product(const struct precision *p, const struct node *node)
-{
-    const struct matmul_attributes *matmul = node->attributes;
-    const struct conv_attributes *conv = node->attributes;
-    return was_f32(p, node_input(p->graph, node, 0)) &&
-           (node->op != OP_MATMUL || matmul->accumulate == FORGE_F32) &&
-           (node->op != OP_CONV || conv->accumulate == FORGE_F32);
-}
-
 /* Returns true if the node is computed in the narrow type, as far as its operands decide. */
 static bool wants_narrow(const struct precision *p, const struct node *node)
 {
     if (node->phase == FORGE_PHASE_OPTIMISER || node->input_count == 0)
         return false;
     switch (rule_of(node)) {
-    case NARROW:
-        return is_usual_product(p, node);
+    case NARROW: /* kernels for narrow types sum in f32 */
+        return was_f32(p, node_input(p->graph, node, 0)) && node_has_usual_sums(p->graph, node);
     case FOLLOW:
         return follows_narrow(p, node);
     case INSIDE:

@@ -5,7 +5,8 @@
  * The scale is a product or a quotient by one number; it and the mask may be missing, and stand in any order.
  * The softmax is the composite, or exp(x - max(x)) / sum of it. q, k and v have three or four dimensions. No
  * value inside may be needed elsewhere. So attention is not recognised in a graph whose gradient was made
- * from these operations: the backward pass reads the weights and the scores.
+ * from these operations: the backward pass reads the weights and the scores. Products and sums whose type of
+ * the sums is chosen stay, because the composite has no such choice.
  *
  * Note: the kernel of the composite adds in another order, so the rounding of the result changes. */
 #include <math.h>
@@ -29,25 +30,28 @@ static bool is_binary(const struct node *node, forge_binary_kind kind)
 
 /* --- softmax -------------------------------------------------------------------------------------------- */
 
-/* Returns the operand of a reduction of this kind over the last dimension, whose result `value` is used in
- * `readers` places; FORGE_NO_VALUE if the value is something else. */
-static forge_value reduced(const forge_graph *graph, const struct regrouping *r, forge_value value,
-                           forge_reduce_kind kind)
+/* Returns true if `value` is the reduction of this kind of x over the last dimension, which stays with size 1
+ * or is filled by a broadcast, and if no value inside has other readers. */
+static bool is_reduction(const forge_graph *graph, const struct regrouping *r, forge_value value,
+                         forge_reduce_kind kind, forge_value x)
 {
     const struct node *node = graph_producer(graph, value);
-    forge_shape shape = graph->values[value].shape;
-    while ((node->op == OP_RESHAPE || node->op == OP_BROADCAST) && r->readers[node->output] == 1)
+    const forge_shape *shape = &graph->values[x].shape;
+    forge_shape rows = *shape;
+    if (rows.rank == 0)
+        return false;
+    rows.dims[rows.rank - 1] = 1;
+    if (node->op == OP_BROADCAST && r->readers[value] == 1 &&
+        forge_shape_equal(&graph->values[value].shape, shape))
+        node = graph_producer(graph, node_input(graph, node, 0));
+    if (!forge_shape_equal(&graph->values[node->output].shape, &rows))
+        return false;
+    while (node->op == OP_RESHAPE && r->readers[node->output] == 1)
         node = graph_producer(graph, node_input(graph, node, 0));
     const struct reduce_attributes *a = node->attributes;
-    if (node->op != OP_REDUCE || a->kind != (uint32_t)kind || r->readers[node->output] != 1)
-        return FORGE_NO_VALUE;
-    forge_value x = node_input(graph, node, 0);
-    forge_shape rows = graph->values[x].shape;
-    if (rows.rank == 0 || a->axes != 1u << (rows.rank - 1))
-        return FORGE_NO_VALUE;
-    rows.dims[rows.rank - 1] = 1;
-    bool is_wide = forge_shape_equal(&shape, &graph->values[x].shape);
-    return is_wide || forge_shape_equal(&shape, &rows) ? x : FORGE_NO_VALUE;
+    return node->op == OP_REDUCE && a->kind == (uint32_t)kind && a->axes == 1u << (rows.rank - 1) &&
+           node_input(graph, node, 0) == x && r->readers[node->output] == 1 &&
+           node_has_usual_sums(graph, node);
 }
 
 /* Returns x if `value` is softmax(x) and no value inside has other readers; otherwise FORGE_NO_VALUE. */
@@ -64,13 +68,13 @@ static forge_value softmax_operand(const forge_graph *graph, const struct regrou
     forge_value e = node_input(graph, node, 0);
     const struct node *exp = graph_producer(graph, e);
     if (r->readers[e] != 2 || exp->op != OP_UNARY || node_kind(exp) != FORGE_EXP ||
-        reduced(graph, r, node_input(graph, node, 1), FORGE_SUM) != e)
+        !is_reduction(graph, r, node_input(graph, node, 1), FORGE_SUM, e))
         return FORGE_NO_VALUE;
     const struct node *difference = graph_producer(graph, node_input(graph, exp, 0));
     if (!is_binary(difference, FORGE_SUB) || r->readers[difference->output] != 1)
         return FORGE_NO_VALUE;
     forge_value x = node_input(graph, difference, 0);
-    bool is_softmax = reduced(graph, r, node_input(graph, difference, 1), FORGE_MAXIMUM) == x;
+    bool is_softmax = is_reduction(graph, r, node_input(graph, difference, 1), FORGE_MAXIMUM, x);
     return is_softmax && r->readers[x] == 2 ? x : FORGE_NO_VALUE;
 }
 
@@ -122,7 +126,7 @@ static forge_value turned(const forge_graph *graph, forge_value value)
 static bool match_scores(const forge_graph *graph, forge_value scores, struct match *m)
 {
     const struct node *node = graph_producer(graph, scores);
-    if (node->op != OP_MATMUL)
+    if (node->op != OP_MATMUL || !node_has_usual_sums(graph, node))
         return false;
     uint32_t flags = ((const struct matmul_attributes *)node->attributes)->flags;
     m->q = node_input(graph, node, 0);
@@ -150,8 +154,8 @@ static bool match_attention(const forge_graph *graph, const struct regrouping *r
 {
     const struct value *result = &graph->values[node->output];
     const struct matmul_attributes *a = node->attributes;
-    if (node->op != OP_MATMUL || a->flags != 0 || result->shape.rank < 3 || result->shape.rank > 4 ||
-        forge_shape_elements(&result->shape) == 0)
+    if (node->op != OP_MATMUL || a->flags != 0 || !node_has_usual_sums(graph, node) ||
+        result->shape.rank < 3 || result->shape.rank > 4 || forge_shape_elements(&result->shape) == 0)
         return false;
     forge_value weights = node_input(graph, node, 0), x;
     *m = (struct match){.v = node_input(graph, node, 1), .scale = 1, .result_scope = node->scope};
@@ -161,10 +165,14 @@ static bool match_attention(const forge_graph *graph, const struct regrouping *r
     m->softmax_scope = graph_producer(graph, weights)->scope;
     for (forge_value next; graph_producer(graph, x)->op != OP_MATMUL; x = next) {
         next = unwrap(graph, x, m);
-        if (next == FORGE_NO_VALUE || !is_beside(graph, next, result) || r->readers[next] != 1)
+        if (next == FORGE_NO_VALUE || r->readers[next] != 1 ||
+            !forge_shape_equal(&graph->values[next].shape, &graph->values[x].shape))
             return false;
     }
-    return match_scores(graph, x, m) && is_beside(graph, m->q, result) && is_beside(graph, m->k, result);
+    uint32_t n = (uint32_t)(node - graph->nodes); /* here the composite reads q and k */
+    return match_scores(graph, x, m) && is_beside(graph, m->q, result) && is_beside(graph, m->k, result) &&
+           forge_shape_elements(&graph->values[m->k].shape) > 0 && pass_may_read(graph, m->q, n) &&
+           pass_may_read(graph, m->k, n);
 }
 
 /* --- the composite -------------------------------------------------------------------------------------- */
@@ -192,36 +200,44 @@ static void attention_body(forge_builder *b, const forge_value *in, size_t count
     }
 }
 
-/* Returns a value with the shape [1, heads, rows, columns] if it has three dimensions, and the value itself
- * if it has four. */
-static forge_value with_batch(forge_builder *b, forge_value value)
+/* Returns the shape [1, heads, rows, columns] for a shape of three dimensions; one of four stays. */
+static forge_shape with_batch(const forge_shape *shape)
 {
-    forge_shape shape = forge_value_shape(b, value);
-    return shape.rank == 4
-               ? value
-               : forge_reshape(b, value, forge_shape_of(1, shape.dims[0], shape.dims[1], shape.dims[2]));
+    return shape->rank == 4 ? *shape : forge_shape_of(1, shape->dims[0], shape->dims[1], shape->dims[2]);
+}
+
+/* Returns true if the device has a kernel for the composite. */
+static bool has_kernel(const forge_graph *graph, const struct match *m, forge_value result,
+                       const struct composite_attributes *attributes, forge_device *device)
+{
+    static const forge_value ids[] = {0, 1, 2, 3};
+    struct value values[] = {graph->values[m->q], graph->values[m->k], graph->values[m->v],
+                             graph->values[result]};
+    const forge_graph composite = {.values = values, .value_count = 4};
+    for (int i = 0; i < 4; i++)
+        values[i].shape = with_batch(&values[i].shape);
+    return composite_kernel_takes_values(&composite, attributes, ids, 3, ids + 3, 1, device);
 }
 
 forge_value regroup_attention(forge_builder *builder, const forge_graph *graph, const struct node *node,
                               const forge_value *map, const struct regrouping *r)
 {
     struct match m;
-    forge_value result;
+    forge_value result, in[3];
     if (!match_attention(graph, r, node, &m) || !builder_is_ok(builder))
         return FORGE_NO_VALUE;
+    const forge_value from[] = {m.q, m.k, m.v};
     const forge_shape *q = &graph->values[m.q].shape, *k = &graph->values[m.k].shape;
-    if (m.is_causal && q->dims[q->rank - 2] > k->dims[k->rank - 2])
-        return FORGE_NO_VALUE;
     struct composite_attributes attributes = {
         .name = "attention", .reals = {m.scale}, .numbers = {m.is_causal}};
+    if ((m.is_causal && q->dims[q->rank - 2] > k->dims[k->rank - 2]) ||
+        !has_kernel(graph, &m, node->output, &attributes, r->device))
+        return FORGE_NO_VALUE;
     struct body body = {
         &attributes,
         {graph->scopes[m.scores_scope], graph->scopes[m.softmax_scope], graph->scopes[m.result_scope]}};
-    forge_value in[] = {with_batch(builder, map[m.q]), with_batch(builder, map[m.k]),
-                        with_batch(builder, map[m.v])};
+    for (int i = 0; i < 3; i++)
+        in[i] = forge_reshape(builder, map[from[i]], with_batch(&graph->values[from[i]].shape));
     builder_add_composite(builder, &attributes, in, 3, attention_body, &body, &result, 1);
-    if (!builder_is_ok(builder) ||
-        !composite_has_kernel(builder->graph, graph_producer(builder->graph, result), r->device))
-        return FORGE_NO_VALUE; /* the node is dead, and the builder removes it */
     return forge_reshape(builder, result, graph->values[node->output].shape);
 }

@@ -171,13 +171,6 @@ double schedule_trace(const struct schedule_problem *problem, const uint32_t *or
 
 /* --- the cost of a launch ------------------------------------------------------------------------------- */
 
-static enum rate_level level_of(const struct device_rates *rates, unsigned cores, double distance)
-{
-    if (distance <= cores * rates->l2_bytes)
-        return RATE_L2;
-    return distance <= rates->llc_bytes ? RATE_LLC : RATE_MEMORY;
-}
-
 /* Returns the number of cores that work at full rate on average. The last of several rounds may have fewer
  * parts than cores. */
 static double busy_cores(const struct launch_work *work, unsigned cores)
@@ -195,7 +188,7 @@ struct schedule_cost schedule_launch_cost(const struct schedule_problem *problem
     unsigned used = cores < l->work.parts ? cores : l->work.parts ? (unsigned)l->work.parts : 1;
     struct schedule_cost cost = {0};
     for (uint32_t i = l->first_access; i < l->first_access + l->read_count + l->write_count; i++)
-        cost.bytes[level_of(rates, used, distances[i])] += problem->accesses[i].bytes;
+        cost.bytes[rates_level(rates, used, distances[i])] += problem->accesses[i].bytes;
     for (int level = 0; level < RATE_LEVELS; level++) {
         transfer_s +=
             cost.bytes[level] / fmin(busy * rates->core_bytes_per_s[level], rates->total_bytes_per_s[level]);

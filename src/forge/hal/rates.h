@@ -30,6 +30,15 @@ struct device_rates {
     bool is_calibrated; /* the rates or the prices were measured by `joule calibrate` */
 };
 
+/* Returns the level from which `cores` cores read a value, if they use `distance` bytes between its last use
+ * and this one. */
+static inline enum rate_level rates_level(const struct device_rates *rates, unsigned cores, double distance)
+{
+    if (distance <= cores * rates->l2_bytes)
+        return RATE_L2;
+    return distance <= rates->llc_bytes ? RATE_LLC : RATE_MEMORY;
+}
+
 /* The part of a launch's work that only its device knows. */
 struct launch_work {
     double plain_s; /* seconds of a reference kernel on one core; 0: the launch has a kernel of the

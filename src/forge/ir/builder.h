@@ -98,6 +98,25 @@ uint32_t builder_add_place(forge_builder *builder, const char *name);
 /* Returns the type in which elements of this type are summed: f32 for f16 and bf16, otherwise the type
  * itself. */
 forge_dtype builder_accumulator(forge_dtype dtype);
+/* Returns true if the node sums in the type that builder_accumulator returns for its result, or sums
+ * nothing. A composite never says in which type it sums, so only such a node can become a part of one. */
+static inline bool node_has_usual_sums(const forge_graph *graph, const struct node *node)
+{
+    const struct matmul_attributes *matmul = node->attributes;
+    const struct conv_attributes *conv = node->attributes;
+    const struct reduce_attributes *reduce = node->attributes;
+    forge_dtype usual = builder_accumulator(graph->values[node->output].dtype);
+    switch (node->op) {
+    case OP_MATMUL:
+        return matmul->accumulate == usual;
+    case OP_CONV:
+        return conv->accumulate == usual;
+    case OP_REDUCE:
+        return reduce->accumulate == usual;
+    default:
+        return true;
+    }
+}
 
 /* --- for passes ----------------------------------------------------------------------------------------- */
 

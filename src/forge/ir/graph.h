@@ -170,7 +170,7 @@ struct composite_attributes {
                       * output */
     uint32_t given;  /* gradients only: bit k is set if the gradient of the composite's output k is an input;
                       * these inputs come after the inputs of the composite */
-    uint32_t code[FUSED_MAX_STEPS]; /* "fused" only: its steps (fused.h) */
+    uint32_t code[FUSED_MAX_STEPS]; /* fused composites only: their steps (fused.h) */
     /* The body, an element of graph->bodies. It has the same inputs and outputs as the node. NULL in
      * launches. Must be the last member, because all members before it are compared as bytes. */
     const forge_graph *body;
@@ -278,10 +278,14 @@ static inline bool node_is_view(const struct node *node)
     return node->op == OP_RESHAPE || node->op == OP_BROADCAST || node->op == OP_TRANSPOSE ||
            node->op == OP_SLICE || node->op == OP_STOP_GRADIENT;
 }
-/* Returns true if each element of the node's result depends on one element of each input. */
+/* Return true if each element of the result depends on one element of each input. */
+static inline bool op_is_elementwise(unsigned op)
+{
+    return op == OP_UNARY || op == OP_BINARY || op == OP_SELECT || op == OP_CAST;
+}
 static inline bool node_is_elementwise(const struct node *node)
 {
-    return node->op == OP_UNARY || node->op == OP_BINARY || node->op == OP_SELECT || node->op == OP_CAST;
+    return op_is_elementwise(node->op);
 }
 /* Returns true if the node is a matmul or a convolution. */
 static inline bool node_is_product(const struct node *node)

@@ -13,8 +13,8 @@ static bool is_named(const struct inference *i, const char *name)
 /* Returns true if each element of the result depends on one element of each input. */
 static bool is_elementwise(const struct inference *i)
 {
-    return i->op == OP_UNARY || i->op == OP_BINARY || i->op == OP_SELECT || i->op == OP_CAST ||
-           i->op == OP_TRANSFER || i->op == OP_STOP_GRADIENT || is_named(i, "fused");
+    return op_is_elementwise(i->op) || i->op == OP_TRANSFER || i->op == OP_STOP_GRADIENT ||
+           is_named(i, "fused");
 }
 
 /* Returns the layout of the inputs that are not packed, or LAYOUT_PACKED if all are packed. */

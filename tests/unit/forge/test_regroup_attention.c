@@ -10,12 +10,11 @@
 #include <cmocka.h>
 #include <forge/compiler.h>
 #include "forge/compiler/pass.h"
-#include "forge/runtime/items.h"
+#include "forge/ir/program.h"
+#include "forge/ir/program.h"
 #include "support/check.h"
 #include "support/graphs.h"
 #include "support/workbench.h"
-
-static joule_error error;
 
 enum { HEADS = 3, QUERIES = 5, KEYS = 7, DEPTH = 4 };
 /* The forms of an attention. Bits that are not set choose the simplest form. */
@@ -107,17 +106,8 @@ static forge_value attend(forge_builder *b, unsigned form, int64_t shift, double
 static const struct node *attention_after(const struct workbench *bench, forge_builder *builder,
                                           forge_graph **out_made)
 {
-    forge_graph *graph = graph_of(builder);
-    assert_ok(pass_regroup(graph, bench->device, NULL, out_made, &error), &error);
-    assert_ok(graph_verify(*out_made, &error), &error);
-    forge_graph_free(graph);
-    for (size_t n = 0; n < (*out_made)->node_count; n++) {
-        const struct node *node = &(*out_made)->nodes[n];
-        const struct composite_attributes *a = node->attributes;
-        if (node->op == OP_COMPOSITE && strcmp(a->name, "attention") == 0)
-            return node;
-    }
-    return NULL;
+    *out_made = graph_after(graph_of(builder), pass_regroup, bench->device, NULL);
+    return graph_composite(*out_made, "attention");
 }
 
 static void test_all_forms_become_the_composite(void **state)
@@ -187,6 +177,152 @@ static void test_attention_with_a_gradient_stays(void **state)
     assert_stays(state, b);
 }
 
+static forge_value input(forge_builder *b, const char *name, int64_t rows)
+{
+    return forge_input(b, name, FORGE_F32, forge_shape_of(HEADS, rows, DEPTH));
+}
+
+/* Returns softmax(scores) v, where v has the scores' heads. */
+static forge_value weigh(forge_builder *b, forge_value scores, unsigned form)
+{
+    forge_value v =
+        forge_input(b, "v", FORGE_F32, forge_shape_of(forge_value_shape(b, scores).dims[0], KEYS, DEPTH));
+    return forge_matmul(b, softmax(b, scores, form), v, 0);
+}
+
+/* Returns a product with sums in this type. */
+static forge_value product(forge_builder *b, forge_value left, forge_value right, uint32_t flags,
+                           forge_dtype sums)
+{
+    struct matmul_attributes attributes = {flags, sums};
+    return builder_emit(b, OP_MATMUL, &attributes, sizeof attributes, (forge_value[]){left, right}, 2);
+}
+
+static void test_sums_in_another_type_stay(void **state)
+{
+    for (int at = 0; at < 3; at++) {
+        forge_builder *b = forge_builder_new();
+        forge_dtype sums[3] = {FORGE_F32, FORGE_F32, FORGE_F32};
+        sums[at] = FORGE_F64;
+        struct reduce_attributes sum = {FORGE_SUM, 4, true, sums[1]};
+        forge_value x = product(b, input(b, "q", QUERIES), input(b, "k", KEYS), FORGE_TRANSPOSE_B, sums[0]);
+        forge_value e = forge_exp(b, forge_sub(b, x, forge_reduce(b, FORGE_MAXIMUM, x, 4, true)));
+        x = forge_div(b, e, builder_emit(b, OP_REDUCE, &sum, sizeof sum, &e, 1));
+        forge_output(b, "y", product(b, x, input(b, "v", KEYS), 0, sums[2]));
+        assert_stays(state, b);
+    }
+}
+
+/* Returns attention whose q, or k if is_key, is read from a slot that is then written in place. The last
+ * product comes after that, or before it if is_early. */
+static forge_builder *attend_slot(bool is_key, bool is_early)
+{
+    forge_builder *b = forge_builder_new();
+    forge_slot slot = forge_state(b, "state", FORGE_F32, forge_shape_of(HEADS, KEYS, DEPTH),
+                                  (forge_init){FORGE_INIT_UNIFORM, -1, 1});
+    forge_value old = forge_read(b, slot), other = input(b, "other", KEYS);
+    forge_value x = forge_matmul(b, is_key ? other : old, is_key ? old : other, FORGE_TRANSPOSE_B);
+    x = forge_softmax(b, x);
+    if (is_early)
+        forge_output(b, "y", forge_matmul(b, x, other, 0));
+    forge_write(b, slot, forge_neg(b, old), true);
+    if (!is_early)
+        forge_output(b, "y", forge_matmul(b, x, other, 0));
+    return b;
+}
+
+static void test_operands_that_a_slot_replaces_stay(void **state)
+{
+    for (int is_key = 0; is_key < 2; is_key++) {
+        forge_graph *made;
+        workbench_load(*state, attend_slot(is_key, false));
+        assert_stays(state, attend_slot(is_key, false));
+        assert_non_null(attention_after(*state, attend_slot(is_key, true), &made));
+        forge_graph_free(made);
+        workbench_load(*state, attend_slot(is_key, true));
+    }
+}
+
+static void test_scores_that_a_mask_repeats_stay(void **state)
+{
+    for (unsigned form = IS_CAUSAL; form < DIVIDES; form += 2) {
+        forge_builder *b = forge_builder_new();
+        forge_value x = forge_matmul(b, input(b, "q", 1), input(b, "k", KEYS), FORGE_TRANSPOSE_B);
+        forge_output(b, "y", weigh(b, masked(b, x, form, 0), form));
+        assert_stays(state, b);
+    }
+}
+
+/* Returns a reduction of x, [1, n, n], along the rows, in its shape; if is_turned, along the columns. */
+static forge_value filled(forge_builder *b, forge_reduce_kind kind, forge_value x, bool is_turned)
+{
+    return forge_broadcast(b, forge_reduce(b, kind, x, 4, !is_turned), forge_value_shape(b, x));
+}
+
+static void test_reductions_along_columns_stay(void **state)
+{
+    for (int turned = 0; turned < 4; turned++) {
+        forge_builder *b = forge_builder_new();
+        forge_graph *made;
+        forge_value q = forge_input(b, "q", FORGE_F32, forge_shape_of(1, KEYS, DEPTH));
+        forge_value x = forge_matmul(b, q, q, FORGE_TRANSPOSE_B);
+        forge_value e = forge_exp(b, forge_sub(b, x, filled(b, FORGE_MAXIMUM, x, turned & 1)));
+        x = forge_div(b, e, filled(b, FORGE_SUM, e, turned & 2));
+        forge_output(b, "y", forge_matmul(b, x, q, 0));
+        assert_int_equal(!attention_after(*state, b, &made), turned != 0);
+        forge_graph_free(made);
+    }
+}
+
+/* Returns attention in which each query attends to the keys up to `last`. */
+static forge_builder *attend_up_to(forge_builder *b, int64_t queries, forge_value key, forge_value last)
+{
+    forge_value x = forge_matmul(b, input(b, "q", queries), input(b, "k", KEYS), FORGE_TRANSPOSE_B);
+    forge_value none = forge_scalar(b, FORGE_F32, -(double)INFINITY);
+    forge_output(b, "y", weigh(b, forge_select(b, forge_binary(b, FORGE_LE, key, last), x, none), 0));
+    return b;
+}
+
+static void test_one_row_of_positions_is_constant(void **state)
+{
+    forge_builder *b = forge_builder_new();
+    forge_graph *made;
+    forge_value key = forge_iota(b, FORGE_I32, forge_shape_of(1, KEYS), 1),
+                query = forge_iota(b, FORGE_I32, forge_shape_of(1, 1), 0);
+    query = forge_broadcast(b, query, forge_shape_of(QUERIES, 1));
+    assert_stays(state, attend_up_to(b, QUERIES, key,
+                                     forge_add(b, query, forge_scalar(b, FORGE_I32, KEYS - QUERIES))));
+    b = forge_builder_new();
+    key = forge_iota(b, FORGE_I32, forge_shape_of(1, KEYS), 1);
+    query = forge_iota(b, FORGE_I32, forge_shape_of(1, 1), 0);
+    attend_up_to(b, 1, key, forge_add(b, query, forge_scalar(b, FORGE_I32, KEYS - 1)));
+    const struct node *node = attention_after(*state, b, &made);
+    assert_non_null(node);
+    assert_int_equal(((const struct composite_attributes *)node->attributes)->numbers[0], 1);
+    forge_graph_free(made);
+}
+
+/* A cast to integers removes the fraction of a position. */
+static void test_positions_with_fractions_stay(void **state)
+{
+    forge_builder *b = forge_builder_new();
+    forge_value key = forge_iota(b, FORGE_F32, forge_shape_of(1, KEYS), 1),
+                query = forge_iota(b, FORGE_F32, forge_shape_of(QUERIES, 1), 0);
+    query = forge_cast(b, FORGE_I32, forge_add(b, query, forge_scalar(b, FORGE_F32, 0.75)));
+    forge_value shift = forge_scalar(b, FORGE_F32, KEYS - QUERIES - 0.75);
+    assert_stays(state, attend_up_to(b, QUERIES, key, forge_add(b, forge_cast(b, FORGE_F32, query), shift)));
+}
+
+/* The composite needs a depth. */
+static void test_a_depth_of_0_stays(void **state)
+{
+    forge_builder *b = forge_builder_new();
+    forge_value q = forge_input(b, "q", FORGE_F32, forge_shape_of(HEADS, QUERIES, 0)),
+                k = forge_input(b, "k", FORGE_F32, forge_shape_of(HEADS, KEYS, 0));
+    forge_output(b, "y", weigh(b, forge_matmul(b, q, k, FORGE_TRANSPOSE_B), 0));
+    assert_stays(state, b);
+}
+
 /* Computes attention without the passes `skip`. out: [HEADS * QUERIES * DEPTH]. */
 static void run(struct workbench *bench, const char *skip, float *out)
 {
@@ -224,13 +360,9 @@ static void test_joules_are_divided_among_the_scopes(void **state)
     forge_output(b, "y", attend(b, IS_CAUSAL, 0, 0.5, &scores));
     workbench_load(bench, b);
     assert_int_equal(workbench_launch(bench, "attention")->origin_count, 3);
-    struct items items;
-    assert_true(items_make(&items, bench->program));
-    double of_scores = items_part(&items, bench->program, 0, "scores"),
-           of_softmax = items_part(&items, bench->program, 0, "softmax");
+    double of_scores = workbench_part(bench, "scores"), of_softmax = workbench_part(bench, "softmax");
     assert_true(of_scores > 0 && of_softmax > 0 && of_scores + of_softmax < 1);
-    assert_float_equal(items_part(&items, bench->program, 0, ""), 1, 1e-12);
-    items_free(&items);
+    assert_float_equal(workbench_part(bench, ""), 1, 1e-12);
 }
 
 int main(void)
@@ -242,6 +374,13 @@ int main(void)
         with_device(test_a_negative_scale_stays),
         with_device(test_scores_that_are_needed_elsewhere_stay),
         with_device(test_attention_with_a_gradient_stays),
+        with_device(test_sums_in_another_type_stay),
+        with_device(test_operands_that_a_slot_replaces_stay),
+        with_device(test_scores_that_a_mask_repeats_stay),
+        with_device(test_reductions_along_columns_stay),
+        with_device(test_one_row_of_positions_is_constant),
+        with_device(test_positions_with_fractions_stay),
+        with_device(test_a_depth_of_0_stays),
         with_device(test_the_result_is_the_same_except_for_rounding),
         with_device(test_joules_are_divided_among_the_scopes),
     };

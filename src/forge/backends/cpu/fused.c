@@ -36,6 +36,8 @@ static void describe(const struct fused_step *step, const forge_dtype *dtypes, f
 static bool takes_step(const struct fused_step *step, const forge_dtype *dtypes, forge_dtype dtype)
 {
     struct step_launch s;
+    if (!op_is_elementwise(step->op))
+        return false;
     describe(step, dtypes, dtype, &s);
     switch (step->op) {
     case OP_UNARY:

@@ -101,6 +101,8 @@ static bool set_outputs(const struct launch *launch, const struct fused *steps, 
     for (size_t k = 0; k < launch->output_count; k++)
         out->outputs[k] = launch->outputs[k];
     out->has_after = product + 1 < steps->count || row_kernels[out->kernel].writes_early;
+    if (out->has_after && fused_is_gradient((enum fused_row)out->kernel) && !(steps->row.wanted & 1))
+        return false; /* the first output is no array of rows */
     if (out->has_after)
         out->outputs[0] = view_packed(FORGE_F32, NULL, launch->outputs[0].shape);
     return fused_take_part(launch, steps, (uint8_t)(FUSED_MAX_INPUTS + steps->count - 1), product,
