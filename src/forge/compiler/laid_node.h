@@ -38,12 +38,12 @@ void laid_node_of(const forge_graph *graph, const struct node *node, enum value_
 /* Returns true if the value is images of f32 whose sizes are numbers, except that of dimension 0. */
 bool value_is_images(const struct value *value);
 
-/* Adds the node with images in `layout`. operands: by number; layout of each LAID_X in x_layout. Returns the
- * node's value, which is in `layout`, except that of a reduction, which is in LAYOUT_PACKED. */
+/* Adds the node with images in `layout`. operands: by number. Returns the node's value, which is in `layout`,
+ * except that of a reduction, which is in LAYOUT_PACKED. */
 forge_value laid_node_emit(forge_builder *builder, const forge_graph *graph, const struct node *node,
                            const struct laid_node *laid, const forge_value *operands,
                            enum value_layout layout);
-/* Adds a reorder. images: the shape in LAYOUT_PACKED. */
+/* Adds a reorder of images with this number of channels. */
 forge_value laid_reorder(forge_builder *builder, forge_value x, enum value_layout from, enum value_layout to,
                          int64_t channels);
 
@@ -52,10 +52,12 @@ bool laid_is_direct(const forge_graph *graph, const struct node *node, forge_dev
 
 /* --- layout_cost.c -------------------------------------------------------------------------------------- */
 
+/* Returns the FLOP rate of one core of the device. It reads files, so the pass calls it once. */
+double layout_flop_per_s(forge_device *device);
 /* Returns the seconds that a convolution takes less in `layout` than packed; negative: more. is_packed_once:
  * its weight can be packed once, before the first run. */
 double layout_gain(const forge_graph *graph, const struct node *node, const struct laid_node *laid,
-                   enum value_layout layout, bool is_packed_once, forge_device *device);
+                   enum value_layout layout, bool is_packed_once, double flop_per_s, forge_device *device);
 /* Returns the seconds of a reorder of these images. */
 double layout_reorder_seconds(const forge_graph *graph, forge_value images);
 

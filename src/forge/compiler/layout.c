@@ -18,6 +18,7 @@ enum { CANDIDATES = sizeof candidates / sizeof *candidates };
 struct laying {
     const forge_graph *graph;
     forge_device *device;
+    double flop_per_s;               /* of one core */
     struct laid_node *nodes;         /* by node, for the layout that is considered */
     const enum value_layout *wanted; /* the layout of all clusters; NULL: the best */
     uint32_t *cluster;               /* by node: a node of its cluster, or itself; see cluster_of */
@@ -92,10 +93,10 @@ static void count_node(struct laying *l, uint32_t n, enum value_layout layout)
     uint32_t own = laid->kind == LAID_NOT ? NONE : cluster_of(l, n);
     if (laid->kind == LAID_CONV) {
         forge_value weight = node_input(graph, node, laid->operands[1].input);
-        l->gains[own] += layout_gain(graph, node, laid, layout, is_frozen(graph, weight), l->device);
+        l->gains[own] +=
+            layout_gain(graph, node, laid, layout, is_frozen(graph, weight), l->flop_per_s, l->device);
     }
-    for (size_t i = 0; own == NONE && i < node->input_count;
-         i++) { /* a packed node reads the cluster's images */
+    for (size_t i = 0; own == NONE && i < node->input_count; i++) { /* it reads the cluster's images packed */
         forge_value value = node_input(graph, node, i);
         if (makes_images(&l->nodes[graph->values[value].node]))
             pay_reorder(l, cluster_of(l, graph->values[value].node), value);
@@ -145,9 +146,13 @@ static int64_t channels_of(const struct laying *l, forge_value value)
 /* Returns the value in LAYOUT_PACKED, and adds a reorder if there is none yet. */
 static forge_value packed(struct laying *l, forge_builder *builder, forge_value *map, forge_value value)
 {
-    if (map[value] == FORGE_NO_VALUE)
+    if (map[value] == FORGE_NO_VALUE && builder_is_ok(builder)) {
+        uint32_t place = builder->place;
+        builder->place = builder->graph->values[l->laid[value]].place; /* a transfer reads another place */
         map[value] =
             laid_reorder(builder, l->laid[value], layout_of(l, value), LAYOUT_PACKED, channels_of(l, value));
+        builder->place = place;
+    }
     return map[value];
 }
 
@@ -243,6 +248,7 @@ static joule_status lay(const forge_graph *graph, forge_device *device, const en
         *out_graph = graph_retain(graph);
         return JOULE_OK;
     }
+    l.flop_per_s = layout_flop_per_s(device);
     if (allocate(&l, &arena)) {
         choose(&l);
         status = pass_each_node(graph, lay_node, &l, out_graph, out_error);

@@ -28,10 +28,10 @@ enum { FEW_PIXELS = 4 };      /* a tile with fewer pixels waits for the latency 
 #define COPY_BYTES_S    20e9  /* bytes of rows that are copied per second, for padding and strides */
 #define REORDER_BYTES_S 6e9   /* bytes of images that are reordered per second */
 
-static double flop_rate(forge_device *device)
+double layout_flop_per_s(forge_device *device)
 {
     struct device_rates rates;
-    bool is_known = device->ops->rates && device->ops->rates(device, &rates, NULL) == JOULE_OK;
+    bool is_known = device->ops->rates(device, &rates, NULL) == JOULE_OK;
     return is_known && rates.flop_per_s > 0 ? rates.flop_per_s : FLOP_PER_S;
 }
 
@@ -90,12 +90,12 @@ static double seconds_of(const struct conv_size *s, unsigned layout, bool is_pac
 }
 
 double layout_gain(const forge_graph *graph, const struct node *node, const struct laid_node *laid,
-                   enum value_layout layout, bool is_packed_once, forge_device *device)
+                   enum value_layout layout, bool is_packed_once, double flop_per_s, forge_device *device)
 {
     struct conv_size size = size_of(graph, node, laid);
-    double rate = flop_rate(device);
     unsigned packed = laid_is_direct(graph, node, device) ? DIRECT : LAYOUT_PACKED;
-    return seconds_of(&size, packed, is_packed_once, rate) - seconds_of(&size, layout, is_packed_once, rate);
+    return seconds_of(&size, packed, is_packed_once, flop_per_s) -
+           seconds_of(&size, layout, is_packed_once, flop_per_s);
 }
 
 double layout_reorder_seconds(const forge_graph *graph, forge_value images)
