@@ -60,14 +60,14 @@ FORGE_API void forge_accumulate_gradients(forge_builder *builder, forge_gradient
  * which multiplies all gradients, and the optimiser divides them again, in f32. If a gradient is not
  * finite, for example because the scale is too large for f16, the optimiser skips the step: parameters and
  * all slots of the optimiser keep their bits, and the scale is multiplied by `backoff`. After growth_steps
- * other steps in succession it is multiplied by `growth`. All this is part of the graph. Slots: NAME.scale
- * (f32), NAME.good_steps and NAME.skipped_steps (i64). */
+ * other steps in succession it is multiplied by `growth`. It stays from 2^-96 to 2^96. All this is part of
+ * the graph. Slots: NAME.scale (f32), NAME.good_steps and NAME.skipped_steps (i64). */
 typedef struct forge_loss_scale_options {
     uint32_t struct_size;  /* sizeof(forge_loss_scale_options) */
     uint32_t growth_steps; /* at least 1 */
     double initial;        /* 2^-96 to 2^96; powers of two scale without rounding */
-    double growth;         /* above 1 */
-    double backoff;        /* 0 to below 1 */
+    double growth;         /* above 1, below 1e6 */
+    double backoff;        /* above 0, below 1 */
     const char *name;      /* NAME; NULL: "loss_scale"; unique for each optimiser */
 } forge_loss_scale_options;
 

@@ -87,9 +87,10 @@ FORGE_API joule_status forge_device_query(forge_device *device, forge_device_fac
  *
  * The compiler is $CC, or else cc, gcc or clang from PATH, and runs without a shell. Its results are kept in
  * $XDG_CACHE_HOME/joule/forge or ~/.cache/joule/forge. Operations that cannot be compiled run as with false;
- * forge_device_query_compiled states why. JOULE_ABSENT: there is no compiler, or no folder for the cache.
- * JOULE_DENIED: another user could write to this folder. After an error, the device compiles nothing.
- * JOULE_UNSUPPORTED: not a CPU device. */
+ * forge_device_query_compiled states why. JOULE_ABSENT: there is no compiler, or neither variable has an
+ * absolute path. JOULE_DENIED: another user could write to this folder, or the process has more rights than
+ * its user. After an error, the device compiles nothing. JOULE_UNSUPPORTED: is_on is true for a device that
+ * is not a CPU. Any thread. */
 FORGE_API joule_status forge_device_set_compiled(forge_device *device, bool is_on, joule_error *out_error);
 
 /* The compilation of fused operations on a device. Groups with the same operations and types count once. */

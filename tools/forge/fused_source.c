@@ -26,8 +26,7 @@ static joule_status refuse(const char *name, joule_error *error)
 static const struct composite_attributes *fused_attributes(const forge_program *program, size_t i)
 {
     const struct program_launch *launch = &program_launches(program)[i];
-    const struct composite_attributes *attributes =
-        (const void *)((const char *)program_at(program, program->bytes) + launch->attributes);
+    const struct composite_attributes *attributes = program_attributes(program, launch);
     return launch->op == OP_COMPOSITE && strcmp(attributes->name, "fused") == 0 ? attributes : NULL;
 }
 

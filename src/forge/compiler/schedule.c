@@ -23,7 +23,7 @@ enum {
     SMALL = 40,
     MAX_TOGETHER = 3,
     RANDOM_ORDERS = 30,
-    ANNEALED = 6000
+    ANNEALED = 3000
 };
 
 /* Scores within this relative distance count as equal. */

@@ -53,7 +53,7 @@ struct fused {
     struct fused_step steps[FUSED_MAX_STEPS];
     struct conv_attributes conv;     /* of a conv, without `accumulate` */
     struct reduce_attributes reduce; /* of a reduction, without `accumulate` */
-    struct composite_attributes row; /* of another row operation, without a body */
+    struct composite_attributes row; /* of another row operation; its member `body` is not used */
 };
 
 /* Returns the number of words for a step, 0 if the operation cannot be a step. */
@@ -83,7 +83,7 @@ static inline bool fused_is_gradient(enum fused_row row)
 /* Returns the row operation with the name of a composite; FUSED_ROWS if there is none. */
 enum fused_row fused_row_of(const char *name);
 
-/* Adds a step that computes a node with one output. operands: the numbers of the node's inputs. Returns false
+/* Adds a step that computes a node. operands: the numbers of the node's inputs. Returns false
  * if the node cannot be a step here. */
 bool fused_add(struct fused *fused, const struct node *node, const uint8_t *operands);
 /* Returns the element type of a step's value. dtypes: by operand number; those of the operands are set. */

@@ -117,6 +117,7 @@ void library_fused_steps(forge_builder *b, const struct fused *fused, const forg
                          enum value_layout layout, const char *const *scopes, forge_value *out)
 {
     forge_value values[FUSED_MAX_INPUTS + FUSED_MAX_STEPS] = {0};
+    uint32_t product = fused_product(fused);
     for (size_t i = 0; i < count; i++)
         values[i] = in[i];
     for (uint32_t i = 0; i < fused->count; i++) {
@@ -127,7 +128,7 @@ void library_fused_steps(forge_builder *b, const struct fused *fused, const forg
         if (i == 0 && builder_is_ok(b))
             own[0] = layout_apply(b, own[0], layout);
         values[FUSED_MAX_INPUTS + i] = own[0];
-        for (size_t k = 1; i == fused_product(fused) && k < OP_MAX_OUTPUTS; k++)
+        for (size_t k = 1; i == product && k < OP_MAX_OUTPUTS; k++)
             out[k] = own[k];
     }
     out[0] = values[FUSED_MAX_INPUTS + fused->count - 1];

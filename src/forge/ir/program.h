@@ -107,6 +107,12 @@ static inline const struct program_launch *program_launches(const forge_program 
 {
     return program_at(program, program->launches);
 }
+/* Returns the attributes of a launch: a struct NAME_attributes of its operation (graph.h). */
+static inline const void *program_attributes(const forge_program *program,
+                                             const struct program_launch *launch)
+{
+    return (const char *)program_at(program, program->bytes) + launch->attributes;
+}
 static inline const struct program_origin *program_origins(const forge_program *program)
 {
     return program_at(program, program->origins);

@@ -233,9 +233,8 @@ static bool check_launch(struct check *c, size_t i)
         !(launch->cost.read_bytes >= 0 && isfinite(launch->cost.read_bytes)) ||
         !(launch->cost.written_bytes >= 0 && isfinite(launch->cost.written_bytes)))
         return invalid(c, "launch %zu has no valid cost", i);
-    const char *bad = fields_check(
-        (enum op)launch->op, (const char *)program_at(c->program, c->program->bytes) + launch->attributes,
-        launch->attributes_size, &c->dims);
+    const char *bad = fields_check((enum op)launch->op, program_attributes(c->program, launch),
+                                   launch->attributes_size, &c->dims);
     return !bad || invalid(c, "launch %zu, %s: its %s is invalid", i, op_name((enum op)launch->op), bad);
 }
 
@@ -246,8 +245,7 @@ static bool check_composite(struct check *c, size_t i)
     const struct program_launch *launch = &program_launches(c->program)[i];
     const struct program_binding *inputs = &program_bindings(c->program)[launch->first_binding],
                                  *outputs = inputs + launch->input_count;
-    const struct composite_attributes *attributes =
-        (const void *)((const char *)program_at(c->program, c->program->bytes) + launch->attributes);
+    const struct composite_attributes *attributes = program_attributes(c->program, launch);
     forge_graph no_graph = {0};
     struct value values[UINT8_MAX];
     struct inference inference = {

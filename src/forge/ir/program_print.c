@@ -7,8 +7,7 @@
 
 const char *program_launch_name(const forge_program *program, const struct program_launch *launch)
 {
-    const struct composite_attributes *composite =
-        (const void *)((const char *)program_at(program, program->bytes) + launch->attributes);
+    const struct composite_attributes *composite = program_attributes(program, launch);
     return launch->op == OP_COMPOSITE ? composite->name : op_name((enum op)launch->op);
 }
 

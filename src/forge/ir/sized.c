@@ -13,11 +13,6 @@ static bool binding_has_symbols(const struct program_binding *binding)
     return has;
 }
 
-static const void *own_attributes(const forge_program *program, const struct program_launch *launch)
-{
-    return (const char *)program_at(program, program->bytes) + launch->attributes;
-}
-
 /* Copies all attributes that contain symbols into one new block. Returns false if out of memory. */
 static bool copy_attributes(struct sized *sized)
 {
@@ -26,7 +21,7 @@ static bool copy_attributes(struct sized *sized)
     size_t size = 0;
     for (size_t i = 0; i < program->launches.count; i++) {
         const struct program_binding *bindings = &program_bindings(program)[launches[i].first_binding];
-        sized->attributes[i] = own_attributes(program, &launches[i]);
+        sized->attributes[i] = program_attributes(program, &launches[i]);
         if (fields_have_symbols((enum op)launches[i].op, sized->attributes[i])) {
             sized->has_symbols[i] = true;
             size += (launches[i].attributes_size + 7) / 8 * 8;
@@ -73,7 +68,7 @@ bool sized_fill(struct sized *sized)
     if (!dim_evaluate(&dims, sized->values))
         return false;
     for (size_t i = 0; i < sized->program->launches.count; i++) {
-        const void *own = own_attributes(sized->program, &launches[i]);
+        const void *own = program_attributes(sized->program, &launches[i]);
         if (sized->attributes[i] == own)
             continue;
         memcpy((void *)sized->attributes[i], own, launches[i].attributes_size);

@@ -25,9 +25,9 @@ static bool take_options(forge_builder *b, const forge_loss_scale_options *optio
         return false;
     if (!(own->initial >= MIN_SCALE && own->initial <= MAX_SCALE) || !is_factor(own->growth, 1, 1e6) ||
         !is_factor(own->backoff, 0, 1) || own->growth_steps == 0)
-        forge_builder_fail(b,
-                           "loss_scale: initial must be in [2^-96, 2^96], growth above 1, backoff in (0, 1), "
-                           "and growth_steps 1 or more; start with FORGE_LOSS_SCALE_OPTIONS");
+        forge_builder_fail(
+            b, "loss_scale: initial must be in [2^-96, 2^96], growth in (1, 1e6), backoff in (0, 1), "
+               "and growth_steps 1 or more; start with FORGE_LOSS_SCALE_OPTIONS");
     return builder_is_ok(b);
 }
 
@@ -55,15 +55,6 @@ forge_value forge_scale_loss(forge_builder *builder, forge_value loss,
     return forge_mul(builder, loss, forge_cast(builder, dtype, scale));
 }
 
-forge_value loss_scale_inverse(forge_builder *b, const forge_loss_scale_options *options)
-{
-    forge_loss_scale_options own;
-    if (!take_options(b, options, &own))
-        return FORGE_NO_VALUE;
-    forge_value scale = forge_read(b, scale_slot(b, &own));
-    return forge_unary(b, FORGE_RECIPROCAL, forge_cast(b, FORGE_F64, scale));
-}
-
 static forge_value number(forge_builder *b, double value)
 {
     return forge_scalar(b, FORGE_F32, value);
@@ -75,11 +66,12 @@ static forge_value count(forge_builder *b, forge_slot slot, forge_value counts)
     return forge_add(b, forge_read(b, slot), forge_cast(b, FORGE_I64, counts));
 }
 
-void loss_scale_update(forge_builder *b, const forge_loss_scale_options *options, forge_value is_finite)
+forge_value loss_scale_update(forge_builder *b, const forge_loss_scale_options *options,
+                              forge_value is_finite)
 {
     forge_loss_scale_options own;
     if (!take_options(b, options, &own))
-        return;
+        return FORGE_NO_VALUE;
     forge_slot scale = scale_slot(b, &own), good = slot_of(b, &own, "good_steps", FORGE_I64, 0),
                skipped = slot_of(b, &own, "skipped_steps", FORGE_I64, 0);
     forge_value now = forge_read(b, scale), zero = forge_scalar(b, FORGE_I64, 0);
@@ -96,4 +88,5 @@ void loss_scale_update(forge_builder *b, const forge_loss_scale_options *options
     forge_write(b, good, steps, false);
     forge_value is_skipped = forge_binary(b, FORGE_EQ, is_finite, forge_scalar(b, FORGE_BOOL, 0));
     forge_write(b, skipped, count(b, skipped, is_skipped), false);
+    return forge_unary(b, FORGE_RECIPROCAL, forge_cast(b, FORGE_F64, now));
 }

@@ -80,21 +80,24 @@ static void update_one(forge_builder *b, const struct target *target, forge_valu
     forge_write(b, target->number, forge_cast(b, slot.dtype, rule(&update, context)), true);
 }
 
+/* Returns the factor of gradients whose norm is `norm` (f64, rank 0), so that it is at most max_norm. */
+static forge_value clip_factor(forge_builder *b, forge_value norm, double max_norm)
+{
+    forge_value max = forge_scalar(b, FORGE_F64, max_norm), one = forge_scalar(b, FORGE_F64, 1);
+    forge_value ratio = forge_div(b, max, forge_add(b, norm, forge_scalar(b, FORGE_F64, 1e-6)));
+    return forge_binary(b, FORGE_MIN, one, ratio);
+}
+
 /* Sets the members of *step that a loss scale needs. norm: that of the scaled gradients. Returns the norm of
  * the gradients before scaling. */
 static forge_value unscale(forge_builder *b, const struct update_options *options, forge_value norm,
                            struct step *step)
 {
-    forge_value one = forge_scalar(b, FORGE_F64, 1), inverse = loss_scale_inverse(b, options->loss_scale);
     step->is_finite = forge_binary(b, FORGE_LT, norm, forge_scalar(b, FORGE_F64, INFINITY));
-    step->inverse = inverse;
-    norm = forge_mul(b, norm, inverse);
-    if (options->max_norm > 0) {
-        forge_value limit = forge_add(b, norm, forge_scalar(b, FORGE_F64, 1e-6));
-        forge_value ratio = forge_div(b, forge_scalar(b, FORGE_F64, options->max_norm), limit);
-        step->inverse = forge_mul(b, inverse, forge_binary(b, FORGE_MIN, one, ratio));
-    }
-    loss_scale_update(b, options->loss_scale, step->is_finite);
+    step->inverse = loss_scale_update(b, options->loss_scale, step->is_finite);
+    norm = forge_mul(b, norm, step->inverse);
+    if (options->max_norm > 0)
+        step->inverse = forge_mul(b, step->inverse, clip_factor(b, norm, options->max_norm));
     return norm;
 }
 
@@ -297,9 +300,7 @@ forge_value forge_clip_gradients(forge_builder *builder, forge_value *gradients,
     forge_value norm = forge_sqrt(b, sum);
     if (isinf(max_norm))
         return norm;
-    forge_value max = forge_scalar(b, FORGE_F64, max_norm), one = forge_scalar(b, FORGE_F64, 1);
-    forge_value ratio = forge_div(b, max, forge_add(b, norm, forge_scalar(b, FORGE_F64, 1e-6)));
-    forge_value scale = forge_binary(b, FORGE_MIN, one, ratio);
+    forge_value scale = clip_factor(b, norm, max_norm);
     const char *before = forge_place_set(b, NULL);
     for (size_t i = 0; i < count; i++) {
         forge_place_set(b, forge_value_place(b, gradients[i]));

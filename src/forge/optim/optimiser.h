@@ -49,10 +49,10 @@ forge_value update_given(forge_builder *b, const forge_gradient *gradients, size
 /* Returns `updated` if is_finite is true or FORGE_NO_VALUE, otherwise `old`. All have one shape. */
 forge_value update_choose(forge_builder *b, forge_value is_finite, forge_value updated, forge_value old);
 
-/* Returns 1 / scale (f64, rank 0). */
-forge_value loss_scale_inverse(forge_builder *b, const forge_loss_scale_options *options);
-/* Adds the update of the scale and of its counters after a step. is_finite: bool, rank 0. */
-void loss_scale_update(forge_builder *b, const forge_loss_scale_options *options, forge_value is_finite);
+/* Adds the update of the scale and of its counters after a step. is_finite: bool, rank 0. Returns 1 / scale
+ * (f64, rank 0), with the scale before the update. */
+forge_value loss_scale_update(forge_builder *b, const forge_loss_scale_options *options,
+                              forge_value is_finite);
 
 /* Returns the slot NAME.suffix, with the shape of the parameter and an initial value of 0. */
 forge_slot update_slot(const struct update *update, const char *suffix);
