@@ -223,7 +223,7 @@ joule_status c_compiler_run(const struct c_compiler *compiler, const char *optio
     const char *argv[C_COMPILER_WORDS + C_COMPILER_OPTIONS + 6];
     char words[600];
     struct output output = {0};
-    struct process process;
+    struct process process = {.output = -1};
     bool is_late;
     int64_t deadline_ns = clock_now_ns() + TIMEOUT_NS;
     if (!string_copy(words, sizeof words, options) || !list_arguments(compiler, words, source, object, argv))
