@@ -1,8 +1,10 @@
 /* bench/schedule.c - the effect of schedules on training steps and inference of four networks.
  *
  * For each network and objective, prints the expected gains of the order and of the numbers of cores, the
- * live bytes, and the time of compilation. All gains are modelled. With --run, also runs the program in the
- * order of the graph and the scheduled program in turns, and prints the medians of the measured seconds.
+ * live bytes, and the time of compilation. For training steps, also prints how many launches run twice if the
+ * bytes are bounded, and what this costs. All gains and costs are modelled. With --run, also runs the program
+ * in the order of the graph and the scheduled program in turns, and prints the medians of the measured
+ * seconds.
  */
 #include <math.h>
 #include <stdio.h>
@@ -178,6 +180,43 @@ static void print_row(forge_device *device, const struct network *network, bool 
     forge_graph_free(graph);
 }
 
+/* Prints what bounds of the bytes cost, as parts of the bytes that the schedule without a bound needs. */
+static void print_bounds(forge_device *device, const struct network *network, bool runs)
+{
+    forge_schedule_facts free_facts = {0}, f = {0};
+    forge_compile_options options = {.struct_size = sizeof options,
+                                     .objective = FORGE_MINIMISE_ENERGY,
+                                     .notify_schedule = note_facts,
+                                     .notify_context = &free_facts};
+    forge_graph *graph = build(network, true);
+    forge_program *program = NULL;
+    joule_error error = {0};
+    need(forge_compile_with(graph, device, &options, &program, &error), &error);
+    forge_program_free(program);
+    options.notify_context = &f;
+    for (int percent = 80; percent >= 40; percent -= 20) {
+        program = NULL;
+        options.max_arena_bytes = (uint64_t)(free_facts.chosen_peak_bytes * percent / 100);
+        printf("%-9s training, %d %% of %.3f MB: ", network->name, percent,
+               free_facts.chosen_peak_bytes * 1e-6);
+        int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+        joule_status status = forge_compile_with(graph, device, &options, &program, &error);
+        double compile_s = (double)(clock_ns(CLOCK_MONOTONIC) - start_ns) * 1e-9;
+        if (status == JOULE_OK)
+            printf("%zu of %zu launches are copies, %+.1f %% s, %+.1f %% J, %.2f s", f.recomputed, f.launches,
+                   -gain(free_facts.chosen_seconds, f.chosen_seconds),
+                   -gain(free_facts.chosen_joules, f.chosen_joules), compile_s);
+        else
+            printf("%s (%.2f s)", error.message, compile_s);
+        if (status == JOULE_OK && runs)
+            print_measured(device, graph, &options);
+        printf("\n");
+        fflush(stdout);
+        forge_program_free(program);
+    }
+    forge_graph_free(graph);
+}
+
 int main(int argc, char **argv)
 {
     forge_device *device = NULL;
@@ -189,6 +228,8 @@ int main(int argc, char **argv)
             for (forge_minimise objective = FORGE_MINIMISE_ENERGY; objective <= FORGE_MINIMISE_EDP;
                  objective++)
                 print_row(device, &networks[i], is_training, objective, runs);
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
+        print_bounds(device, &networks[i], runs);
     forge_device_close(device);
     return 0;
 }

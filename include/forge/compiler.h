@@ -63,7 +63,7 @@ typedef enum forge_minimise {
  * rates and prices of the device, which `joule calibrate` measures or which are typical of the processor.
  * They are those of one run after other runs, at the largest sizes. `given`: in the order of the graph, on
  * all cores; `cores`: in the order of the graph, on the chosen numbers of cores; `chosen`: in the chosen
- * order, on the chosen numbers of cores. */
+ * order, on the chosen numbers of cores. `given` and `cores` count no recomputed launches. */
 typedef struct forge_schedule_facts {
     uint32_t struct_size; /* number of bytes that the library filled in; may exceed the caller's structure */
     forge_minimise objective;
@@ -80,6 +80,9 @@ typedef struct forge_schedule_facts {
     double given_peak_bytes, chosen_peak_bytes; /* live at once in the arena */
     size_t trials;                              /* orders that were compared */
     bool is_calibrated; /* rates or prices of this machine were measured by `joule calibrate` */
+    /* launches, of all above, that compute values a second time, because otherwise the bound of the bytes
+     * would not be kept */
+    size_t recomputed;
 } forge_schedule_facts;
 
 /* The type in which a program computes products: matrix products, convolutions, attention and their
@@ -110,8 +113,10 @@ typedef struct forge_compile_options {
      * the members below must then be 0. */
     forge_minimise objective;
     forge_precision precision;
-    double max_seconds;       /* bound of the expected seconds of a run; 0: no bound */
-    uint64_t max_arena_bytes; /* bound of the arena, the memory of intermediate values; 0: no bound */
+    double max_seconds; /* bound of the expected seconds of a run; 0: no bound */
+    /* Bound of the arena, the memory of intermediate values; 0: no bound. If no order of the launches keeps it,
+     * launches run twice, so that their results need not stay in memory. */
+    uint64_t max_arena_bytes;
     /* Called once with the chosen schedule. May be NULL. */
     void (*notify_schedule)(const forge_schedule_facts *facts, void *notify_context);
 } forge_compile_options;

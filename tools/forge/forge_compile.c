@@ -105,8 +105,11 @@ static void print_schedule(const forge_schedule_facts *facts, void *context)
     for (int i = 0; i < 3; i++)
         printf("%s%s %s -> %s", i ? ", " : "  bytes by level: ", levels[i],
                bytes_text(facts->given_bytes[i], bytes[0]), bytes_text(facts->chosen_bytes[i], bytes[1]));
-    printf("\n  live at once: %s -> %s\n", bytes_text(facts->given_peak_bytes, bytes[0]),
+    printf("\n  live at once: %s -> %s", bytes_text(facts->given_peak_bytes, bytes[0]),
            bytes_text(facts->chosen_peak_bytes, bytes[1]));
+    if (facts->recomputed)
+        printf("; %zu launches compute values a second time to save memory", facts->recomputed);
+    printf("\n");
 }
 
 static forge_compile_options options_for(const struct request *request)

@@ -13,6 +13,9 @@
 #include "forge/ir/fused.h"
 #include "forge/ir/sized.h"
 
+/* If gaps between buffers need too much memory, so many times the live bytes are bounded further. */
+enum { MAX_TRIES = 4 };
+
 bool lower_fail(struct lowering *l, joule_status status, const char *format, ...)
 {
     char message[400];
@@ -444,11 +447,14 @@ static void lowering_free(struct lowering *l)
     free(l->reads);
 }
 
-/* Returns false if the arena exceeds the bound, because gaps between buffers need more than their bytes. */
-static bool check_arena(struct lowering *l, const struct schedule_wish *wish)
+/* Sets *out_gaps to the bytes by which the arena exceeds the bound, because there are gaps between buffers.
+ * Returns false if there are any. */
+static bool check_arena(struct lowering *l, const struct schedule_wish *wish, uint64_t *out_gaps)
 {
+    *out_gaps = 0;
     if (!wish->max_arena_bytes || l->arena_bytes <= wish->max_arena_bytes)
         return true;
+    *out_gaps = l->arena_bytes - wish->max_arena_bytes;
     return lower_fail(
         l, JOULE_FAILED,
         "cannot plan the arena within %llu bytes: it needs %llu, of which %llu are live at once",
@@ -456,16 +462,21 @@ static bool check_arena(struct lowering *l, const struct schedule_wish *wish)
         (unsigned long long)l->arena_bound_bytes);
 }
 
-joule_status lower(const forge_graph *graph, forge_device *device, const struct schedule_wish *wish,
-                   forge_program **out_program, forge_schedule_facts *out_facts, joule_error *out_error)
+/* max_live_bytes: bound of the bytes that are live at once. */
+static joule_status lower_once(const forge_graph *graph, forge_device *device,
+                               const struct schedule_wish *wish, uint64_t max_live_bytes, uint64_t *out_gaps,
+                               forge_program **out_program, forge_schedule_facts *out_facts,
+                               joule_error *out_error)
 {
     struct lowering l = {
         .string_index = {.key_of = string_at}, .graph = graph, .device = device, .error = out_error};
+    struct schedule_wish of_schedule = {wish->objective, wish->max_seconds, max_live_bytes};
     forge_program *program = NULL;
     bool has_wish = wish->objective != FORGE_MINIMISE_NONE;
-    if (lower_nodes(&l) && (!has_wish || lower_schedule(&l, wish, out_facts)) && lower_merge(&l))
+    *out_gaps = 0;
+    if (lower_nodes(&l) && (!has_wish || lower_schedule(&l, &of_schedule, out_facts)) && lower_merge(&l))
         l.status = lower_pack(&l, &program);
-    if (l.status == JOULE_OK && program && check_arena(&l, wish) && count_costs(&l, program)) {
+    if (l.status == JOULE_OK && program && check_arena(&l, wish, out_gaps) && count_costs(&l, program)) {
         program->hash = program_hash(program);
         *out_program = program;
     } else {
@@ -473,4 +484,18 @@ joule_status lower(const forge_graph *graph, forge_device *device, const struct 
     }
     lowering_free(&l);
     return l.status;
+}
+
+joule_status lower(const forge_graph *graph, forge_device *device, const struct schedule_wish *wish,
+                   forge_program **out_program, forge_schedule_facts *out_facts, joule_error *out_error)
+{
+    uint64_t gaps, live_bytes = wish->max_arena_bytes;
+    joule_status status =
+        lower_once(graph, device, wish, live_bytes, &gaps, out_program, out_facts, out_error);
+    for (int i = 0; i < MAX_TRIES && gaps && gaps < live_bytes; i++) { /* leave room for the gaps */
+        live_bytes -= gaps;
+        joule_status again = lower_once(graph, device, wish, live_bytes, &gaps, out_program, out_facts, NULL);
+        status = again == JOULE_OK ? again : status;
+    }
+    return status;
 }

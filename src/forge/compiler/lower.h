@@ -117,9 +117,17 @@ bool binding_view(struct lowering *l, const struct node *node, const struct prog
 /* Returns the view of a binding at the largest sizes, without an address. */
 struct view binding_at_largest(struct lowering *l, const struct program_binding *binding);
 
-/* lower_schedule.c: changes the order of the launches, and limits their cores. Must be called before
- * lower_merge. Fails if a bound cannot be kept. */
+/* lower_schedule.c: changes the order of the launches, repeats launches if the memory is short, and limits
+ * their cores. Must be called before lower_merge. Fails if a bound cannot be kept. */
 bool lower_schedule(struct lowering *l, const struct schedule_wish *wish, forge_schedule_facts *out_facts);
+
+/* lower_order.c: changes the list of launches, before lower_merge. */
+struct recomputation;
+/* Puts launches and bindings into an order. order: [launch_count]. */
+bool lower_reorder(struct lowering *l, const uint32_t *order);
+/* Adds the copies of launches, with buffers for their results, and puts all launches into the order. Bindings
+ * then refer to the results of copies. */
+bool lower_copies(struct lowering *l, const struct recomputation *recomputation);
 
 /* merge.c: merges buffers for writes, outputs and in-place operands. */
 bool lower_merge(struct lowering *l);

@@ -14,7 +14,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "forge/compiler/lower.h"
-#include "forge/compiler/schedule.h"
+#include "forge/compiler/recompute.h"
 #include "forge/ir/fields.h"
 #include "forge/ir/library.h"
 #include "forge/ir/operation_cost.h"
@@ -254,47 +254,48 @@ static unsigned useful_cores(const struct description *d, uint32_t launch)
     return parts < d->rates.cores ? (unsigned)parts : d->rates.cores;
 }
 
-/* Puts launches and bindings into the chosen order, and notes the numbers of cores. */
+/* Notes the numbers of cores of launches that use fewer than they could, and puts them into the chosen
+ * order. */
 static bool apply(struct description *d, const struct schedule *s)
 {
-    struct lowering *l = d->l;
-    struct lowered_launch *launches = calloc(l->launch_capacity + 1, sizeof *launches);
-    struct program_binding *bindings = calloc(l->binding_capacity + 1, sizeof *bindings);
-    size_t end = 0;
-    if (!launches || !bindings) {
-        free(launches);
-        free(bindings);
-        return no_memory(l);
-    }
-    for (uint32_t i = 0; i < l->buffer_count; i++)
-        l->buffers[i].last = 0;
-    for (uint32_t at = 0; at < l->launch_count; at++) {
-        struct lowered_launch *launch = &launches[at];
-        *launch = l->launches[s->order[at]];
-        uint32_t first = launch->record.first_binding, inputs = launch->record.input_count;
-        unsigned cores = s->cores[s->order[at]];
-        launch->record.first_binding = (uint32_t)end;
-        launch->record.cores = cores < useful_cores(d, s->order[at]) ? (uint16_t)cores : 0;
-        for (uint32_t k = 0; k < inputs + launch->record.output_count; k++) {
-            bindings[end] = l->bindings[first + k];
-            struct lowered_buffer *buffer = &l->buffers[bindings[end++].buffer];
-            buffer->last = at;
-            if (k >= inputs)
-                buffer->writer = at;
-        }
-    }
-    free(l->launches);
-    free(l->bindings);
-    l->launches = launches;
-    l->bindings = bindings;
-    return true;
+    for (uint32_t i = 0; i < d->l->launch_count; i++)
+        d->l->launches[i].record.cores = s->cores[i] < useful_cores(d, i) ? s->cores[i] : 0;
+    return lower_reorder(d->l, s->order);
 }
 
-static void fill_facts(const struct description *d, const struct schedule *s, forge_schedule_facts *facts)
+/* --- launches that run twice ---------------------------------------------------------------------------- */
+
+/* Repeats launches so that the bound of the bytes is kept, and schedules all launches again. Changes nothing
+ * if no copy helps. *d and *schedule are replaced. */
+static bool repeat_launches(struct description *d, const struct schedule_wish *wish,
+                            struct schedule *schedule, size_t *out_copies)
+{
+    struct lowering *l = d->l;
+    struct recomputation r;
+    struct schedule_cost before = schedule->before, cores_only = schedule->cores_only;
+    bool done = recompute(&d->problem, schedule->order, &r) || no_memory(l);
+    *out_copies = done ? r.problem.launch_count - l->launch_count : 0;
+    if (*out_copies) {
+        done = lower_copies(l, &r);
+        free_description(d);
+        *d = (struct description){.l = l};
+        schedule_free(schedule);
+        *schedule = (struct schedule){0};
+        done = done && describe(d, wish) && (schedule_find(&d->problem, schedule) || no_memory(l));
+        schedule->before = before;
+        schedule->cores_only = cores_only;
+    }
+    recompute_free(&r);
+    return done;
+}
+
+static void fill_facts(const struct description *d, const struct schedule *s, size_t copies,
+                       forge_schedule_facts *facts)
 {
     *facts = (forge_schedule_facts){.struct_size = sizeof *facts,
                                     .objective = d->problem.objective,
                                     .launches = d->problem.launch_count,
+                                    .recomputed = copies,
                                     .device_cores = d->rates.cores,
                                     .min_cores = d->rates.cores,
                                     .given_seconds = s->before.seconds,
@@ -323,12 +324,13 @@ bool lower_schedule(struct lowering *l, const struct schedule_wish *wish, forge_
 {
     struct description d = {.l = l};
     struct schedule schedule = {0};
-    bool done = describe(&d, wish);
-    if (done && !schedule_find(&d.problem, &schedule))
-        done = no_memory(l);
+    size_t copies = 0;
+    bool done = describe(&d, wish) && (schedule_find(&d.problem, &schedule) || no_memory(l));
+    if (done && schedule.after.peak_bytes > d.problem.max_bytes)
+        done = repeat_launches(&d, wish, &schedule, &copies);
     done = done && check_bounds(l, &d.problem, &schedule) && apply(&d, &schedule);
     if (done)
-        fill_facts(&d, &schedule, out_facts);
+        fill_facts(&d, &schedule, copies, out_facts);
     schedule_free(&schedule);
     free_description(&d);
     return done;

@@ -80,7 +80,7 @@ static struct grade try_order(struct search *s, bool is_final)
 {
     struct grade grade = {0};
     const struct schedule_problem *p = s->problem;
-    double peak = schedule_trace(p, s->order, s->distances);
+    double peak = schedule_trace(p, s->order, s->distances, NULL);
     s->has_failed |= isnan(peak);
     if (s->has_failed)
         return (struct grade){.excess = INFINITY, .score = INFINITY};
@@ -439,7 +439,7 @@ static void free_search(struct search *s)
 static void note_given(struct search *s)
 {
     const struct schedule_problem *p = s->problem;
-    struct schedule_cost all = {.peak_bytes = schedule_trace(p, s->order, s->distances)};
+    struct schedule_cost all = {.peak_bytes = schedule_trace(p, s->order, s->distances, NULL)};
     for (uint32_t i = 0; i < p->launch_count; i++) {
         size_t parts = p->launches[i].work.parts ? p->launches[i].work.parts : 1;
         unsigned cores = parts < p->rates->cores ? (unsigned)parts : p->rates->cores;

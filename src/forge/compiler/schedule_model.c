@@ -106,10 +106,10 @@ static void write_value(struct trace *t, const struct schedule_launch *launch, u
     take_over(t, launch, output);
     t->live_bytes += value->bytes - t->live[output->value];
     t->live[output->value] = value->bytes;
-    t->peak_bytes = fmax(t->peak_bytes, t->live_bytes);
 }
 
-static void trace_launch(struct trace *t, const struct schedule_launch *launch)
+/* Returns the bytes that are live during the launch. */
+static double trace_launch(struct trace *t, const struct schedule_launch *launch)
 {
     uint32_t first = launch->first_access, middle = first + launch->read_count;
     uint32_t end = middle + launch->write_count;
@@ -117,20 +117,27 @@ static void trace_launch(struct trace *t, const struct schedule_launch *launch)
         read_value(t, i);
     for (uint32_t i = middle; i < end; i++)
         write_value(t, launch, i);
+    double live_bytes = t->live_bytes;
     for (uint32_t i = first; i < end; i++) {
         uint32_t value = t->problem->accesses[i].value;
         if (t->problem->values[value].is_arena && t->left[value] == 0)
             end_life(t, value);
     }
+    return live_bytes;
 }
 
-static void trace_run(struct trace *t, const uint32_t *order)
+/* out_live: [launch_count]; may be NULL. */
+static void trace_run(struct trace *t, const uint32_t *order, double *out_live)
 {
     for (size_t i = 0; i < t->problem->value_count; i++)
         t->left[i] = t->reads[i];
     t->live_bytes = 0;
-    for (size_t i = 0; i < t->problem->launch_count; i++)
-        trace_launch(t, &t->problem->launches[order[i]]);
+    for (size_t i = 0; i < t->problem->launch_count; i++) {
+        double live_bytes = trace_launch(t, &t->problem->launches[order[i]]);
+        t->peak_bytes = fmax(t->peak_bytes, live_bytes);
+        if (out_live)
+            out_live[i] = live_bytes;
+    }
 }
 
 static void count_reads(struct trace *t)
@@ -141,7 +148,8 @@ static void count_reads(struct trace *t)
             t->reads[p->accesses[p->launches[i].first_access + k].value]++;
 }
 
-double schedule_trace(const struct schedule_problem *problem, const uint32_t *order, double *out_distances)
+double schedule_trace(const struct schedule_problem *problem, const uint32_t *order, double *out_distances,
+                      double *out_live)
 {
     size_t count = problem->value_count;
     const struct device_rates *rates = problem->rates;
@@ -160,8 +168,8 @@ double schedule_trace(const struct schedule_problem *problem, const uint32_t *or
             t.next[i] = t.write[i] = NONE;
         t.next[count] = t.previous[count] = (uint32_t)count;
         count_reads(&t);
-        trace_run(&t, order); /* the first run fills the caches for the second */
-        trace_run(&t, order);
+        trace_run(&t, order, NULL); /* the first run fills the caches for the second */
+        trace_run(&t, order, out_live);
     }
     double peak = numbers && t.live ? t.peak_bytes : NAN;
     free(numbers);

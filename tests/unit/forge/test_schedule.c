@@ -204,7 +204,7 @@ static double least_sum(struct exhaustive *e)
 static void judge(struct exhaustive *e)
 {
     const struct schedule_problem *p = e->problem;
-    double peak = schedule_trace(p, e->order, e->distances);
+    double peak = schedule_trace(p, e->order, e->distances, NULL);
     e->orders++;
     e->least_peak = fmin(e->least_peak, peak);
     if (peak > p->max_bytes)
@@ -253,7 +253,7 @@ static void assert_is_valid(const struct trial *t, const struct schedule *s)
 {
     unsigned done = 0;
     double distances[MAX_ACCESSES];
-    struct schedule_cost sum = {.peak_bytes = schedule_trace(&t->problem, s->order, distances)};
+    struct schedule_cost sum = {.peak_bytes = schedule_trace(&t->problem, s->order, distances, NULL)};
     for (unsigned at = 0; at < t->problem.launch_count; at++) {
         uint32_t i = s->order[at];
         assert_true(i < t->problem.launch_count && !(done >> i & 1) && (t->before[i] & ~done) == 0);
@@ -416,7 +416,7 @@ static void test_reuse_distances_and_live_bytes(void **state)
     struct trial t;
     double d[9], unit = 100 * KIB;
     make_chain(&t, 100);
-    assert_near(schedule_trace(&t.problem, in_order, d), 2 * unit, 0.5);
+    assert_near(schedule_trace(&t.problem, in_order, d, NULL), 2 * unit, 0.5);
     assert_near(d[0], 2 * unit, 0.5); /* x: since the previous run, only out; a, b and c are no more */
     assert_near(d[2], unit, 0.5);     /* a: read at once */
     assert_near(d[1], unit, 0.5);     /* a counts at the level of its next reader */
@@ -425,7 +425,7 @@ static void test_reuse_distances_and_live_bytes(void **state)
     assert_near(d[7], 2 * unit, 0.5); /* a again, after c, in whose memory b was */
     assert_true(isinf(d[8]));         /* out: no reader */
     make_chain(&t, 3000);
-    schedule_trace(&t.problem, in_order, d);
+    schedule_trace(&t.problem, in_order, d, NULL);
     assert_near(d[2], 3000 * KIB, 0.5);
     assert_true(isinf(d[0]) && isinf(d[7]));
 }
@@ -437,7 +437,7 @@ static void test_the_cost_of_a_launch(void **state)
     struct trial t;
     double d[9];
     make_chain(&t, 100);
-    schedule_trace(&t.problem, in_order, d);
+    schedule_trace(&t.problem, in_order, d, NULL);
     d[0] = INFINITY;
     for (unsigned cores = 1; cores <= 6; cores++) {
         struct schedule_cost cost = schedule_launch_cost(&t.problem, 0, cores, d);

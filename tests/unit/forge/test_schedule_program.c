@@ -20,6 +20,7 @@
 #include "forge/hal/backend.h"
 #include "forge/ir/program.h"
 #include "support/check.h"
+#include "support/graphs.h"
 #include "support/random_graph.h"
 #include "support/side.h"
 
@@ -127,6 +128,82 @@ static void test_a_bound_of_bytes_is_kept_or_refused(void **state)
     assert_int_equal(forge_compile_with(graph, device, &options, &none, &error), JOULE_INVALID);
     assert_null(none);
     forge_graph_free(graph);
+    forge_device_close(device);
+}
+
+/* Returns the training of a network of layers without branches, whose activations wait for the backward pass. */
+static forge_graph *deep_training(int layers)
+{
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(256, 64)), w = FORGE_NO_VALUE;
+    forge_slot slot =
+        forge_state(b, "w", FORGE_F32, forge_shape_of(64, 64), (forge_init){FORGE_INIT_UNIFORM, -0.1, 0.1});
+    w = forge_read(b, slot);
+    for (int i = 0; i < layers; i++)
+        x = forge_unary(b, i % 2 ? FORGE_TANH : FORGE_SIGMOID, forge_matmul(b, x, w, 0));
+    forge_value loss = forge_reduce(b, FORGE_MEAN, forge_unary(b, FORGE_SQUARE, x), 3, false), gradient;
+    forge_output(b, "loss", loss);
+    forge_gradients(b, loss, &w, 1, &gradient);
+    forge_write(b, slot, forge_sub(b, w, gradient), true);
+    return graph_of(b);
+}
+
+static void test_launches_run_twice_if_memory_is_short(void **state)
+{
+    (void)state;
+    forge_device *device;
+    forge_schedule_facts facts = {0};
+    forge_program_facts program = {.struct_size = sizeof program};
+    assert_int_equal(forge_device_open("cpu", &device, NULL), JOULE_OK);
+    forge_graph *graph = deep_training(24);
+    forge_compile_options options = options_for(FORGE_MINIMISE_ENERGY, &facts);
+    struct side given = side_load(device, graph, &options);
+    double peak = facts.chosen_peak_bytes, joules = facts.chosen_joules;
+    side_unload(&given);
+    for (int part = 8; part >= 3; part--) {
+        options.max_arena_bytes = (uint64_t)(part * peak / 10);
+        struct side small = side_load(device, graph, &options);
+        assert_int_equal(forge_program_query(small.program, &program), JOULE_OK);
+        print_message("%d %% of the memory: %zu of %zu launches are copies, %.3g %% more joules\n", 10 * part,
+                      facts.recomputed, facts.launches, 100 * (facts.chosen_joules / joules - 1));
+        assert_true(facts.recomputed > 0 && program.arena_bytes <= options.max_arena_bytes);
+        given = side_load(device, graph, NULL);
+        side_run_both(&given, &small, graph, 3, (uint64_t)part);
+        side_unload(&small);
+        side_unload(&given);
+    }
+    forge_graph_free(graph);
+    forge_device_close(device);
+}
+
+/* Graphs that have no copies with which the bound is kept are left out. */
+static void test_copies_of_launches_change_no_bits(void **state)
+{
+    (void)state;
+    forge_device *device;
+    size_t copies = 0;
+    assert_int_equal(forge_device_open("cpu", &device, NULL), JOULE_OK);
+    for (uint64_t seed = 0; seed < (is_full_test() ? 600 : 60); seed++) {
+        forge_graph *graph = random_graph(seed, 20 + seed % 60, RANDOM_GRAPH_GRADIENTS);
+        forge_schedule_facts facts = {0};
+        forge_compile_options options =
+            options_for((forge_minimise)(FORGE_MINIMISE_ENERGY + seed % 3), &facts);
+        struct side a = side_load(device, graph, &options);
+        options.max_arena_bytes = (uint64_t)(facts.chosen_peak_bytes * (0.6 + 0.05 * (double)(seed % 8)));
+        forge_program *program = NULL;
+        if (options.max_arena_bytes &&
+            forge_compile_with(graph, device, &options, &program, NULL) == JOULE_OK) {
+            struct side b = side_load(device, graph, &options);
+            copies += facts.recomputed;
+            side_run_both(&a, &b, graph, 3, seed);
+            side_unload(&b);
+        }
+        forge_program_free(program);
+        side_unload(&a);
+        forge_graph_free(graph);
+    }
+    print_message("%zu copies\n", copies);
+    assert_true(copies > 20);
     forge_device_close(device);
 }
 
@@ -368,6 +445,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_schedules_change_no_bits),
         cmocka_unit_test(test_a_bound_of_bytes_is_kept_or_refused),
+        cmocka_unit_test(test_launches_run_twice_if_memory_is_short),
+        cmocka_unit_test(test_copies_of_launches_change_no_bits),
         cmocka_unit_test(test_a_meter_confirms_the_numbers_of_cores),
         cmocka_unit_test(test_numbers_of_cores_survive_a_file),
     };
