@@ -114,8 +114,8 @@ typedef struct forge_compile_options {
     forge_minimise objective;
     forge_precision precision;
     double max_seconds; /* bound of the expected seconds of a run; 0: no bound */
-    /* Bound of the arena, the memory of intermediate values; 0: no bound. If no order of the launches keeps it,
-     * launches run twice, so that their results need not stay in memory. */
+    /* Bound of the arena, the memory of intermediate values; 0: no bound. If no order of the launches keeps
+     * it, launches run twice, so that their results need not stay in memory. */
     uint64_t max_arena_bytes;
     /* Called once with the chosen schedule. May be NULL. */
     void (*notify_schedule)(const forge_schedule_facts *facts, void *notify_context);

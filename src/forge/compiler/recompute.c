@@ -1,8 +1,8 @@
 /* compiler/recompute.c - see recompute.h.
  *
  * A candidate is a value that is live at the position with the most live bytes, and that is read again after
- * it. The launch that computes the value is repeated before its next reader. An operand of that launch that is
- * no longer in memory then is either kept until then, or computed again too, up to a number of launches.
+ * it. The launch that computes the value is repeated before its next reader. An operand of that launch that
+ * is no longer in memory then is either kept until then, or computed again too, up to a number of launches.
  *
  * The greedy choice is that of Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016
  * (arXiv:1604.06174), in the form for any graph that compilers use (rematerialisation). */
@@ -23,14 +23,14 @@ struct recomputing {
     const struct schedule_problem *given;
     struct recomputation *out;
     struct size capacity;
-    bool *may_repeat;    /* [given->launch_count] */
+    bool *may_repeat;              /* [given->launch_count] */
     struct schedule_edge *changes; /* `before` reads what `after` changes */
     size_t change_count;
-    uint32_t *position;  /* by launch */
-    uint32_t *writer;    /* by value: the launch that writes it, or NONE */
-    uint32_t *last_read; /* by value: position of its last reader */
-    double *live;        /* by position */
-    double *distances;   /* by access */
+    uint32_t *position;         /* by launch */
+    uint32_t *writer;           /* by value: the launch that writes it, or NONE */
+    uint32_t *last_read;        /* by value: position of its last reader */
+    double *live;               /* by position */
+    double *distances;          /* by access */
     struct recomputation trial; /* a second set of arrays */
 };
 
@@ -231,8 +231,8 @@ static void redirect(struct recomputation *t, uint32_t from, uint32_t value, uin
     }
 }
 
-/* Adds a copy of the launch at a position, with new values that later launches read. Returns false if there is
- * no room. */
+/* Adds a copy of the launch at a position, with new values that later launches read. Returns false if there
+ * is no room. */
 static bool insert(struct recomputation *t, const struct size *capacity, uint32_t launch, uint32_t at)
 {
     struct schedule_problem *p = &t->problem;
@@ -277,7 +277,8 @@ static bool make_trial(struct recomputing *r, struct insertion *insertion)
     add_operands(r, insertion);
     sort(r, insertion);
     assign(&r->trial, r->out);
-    for (uint32_t i = insertion->count; i-- > 0;) /* the last one first, so that it reads the copies before it */
+    /* the last one first, so that it reads the copies before it */
+    for (uint32_t i = insertion->count; i-- > 0;)
         if (!insert(&r->trial, &r->capacity, insertion->launches[i], insertion->at))
             return false;
     return true;
@@ -324,8 +325,8 @@ static bool is_candidate(const struct recomputing *r, uint32_t value, uint32_t a
 {
     const struct schedule_problem *p = &r->out->problem;
     return p->values[value].is_arena && p->values[value].bytes > 0 && r->writer[value] != NONE &&
-           r->position[r->writer[value]] < at && r->last_read[value] > at && !reads(p, r->out->order[at], value) &&
-           r->may_repeat[r->out->launch_of[r->writer[value]]];
+           r->position[r->writer[value]] < at && r->last_read[value] > at &&
+           !reads(p, r->out->order[at], value) && r->may_repeat[r->out->launch_of[r->writer[value]]];
 }
 
 /* Fills the largest candidates at the position. Returns their number. */
@@ -346,8 +347,8 @@ static uint32_t find_candidates(const struct recomputing *r, uint32_t at, uint32
     return count;
 }
 
-/* Makes the change that removes most of the excess for its cost. Returns false if no change removes any, or if
- * out of memory. */
+/* Makes the change that removes most of the excess for its cost. Returns false if no change removes any, or
+ * if out of memory. */
 static bool improve(struct recomputing *r, double *excess)
 {
     uint32_t candidates[MAX_CANDIDATES];

@@ -15,10 +15,10 @@
 struct recomputation {
     struct schedule_problem problem; /* has no edges */
     uint32_t *order;                 /* [problem.launch_count] */
-    uint32_t *launch_of;             /* [problem.launch_count]: the launch that is repeated, or the launch itself */
-    uint32_t *access_of;             /* [problem.value_count]: for a new value, the original access that writes the
-                                      * value that it repeats */
-    double peak_bytes;               /* largest number of live bytes in this order */
+    uint32_t *launch_of;             /* [problem.launch_count]: the launch that is repeated, or itself */
+    /* [problem.value_count]: for a new value, the original access that writes the repeated value */
+    uint32_t *access_of;
+    double peak_bytes; /* largest number of live bytes in this order */
     /* owned arrays of `problem` */
     struct schedule_launch *launches;
     struct schedule_access *accesses;

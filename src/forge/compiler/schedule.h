@@ -88,8 +88,9 @@ double schedule_score(forge_minimise objective, const struct schedule_cost *cost
 /* --- the model ------------------------------------------------------------------------------------------ */
 
 /* Sets the reuse distance of each access in bytes, and returns the largest number of live bytes. A distance
- * is INFINITY if it is larger than all caches. order: [launch_count]. out_distances: [access_count]. out_live:
- * [launch_count], the live bytes at each position of the order; may be NULL. Returns NaN if out of memory. */
+ * is INFINITY if it is larger than all caches. order: [launch_count]. out_distances: [access_count].
+ * out_live: [launch_count], the live bytes at each position of the order; may be NULL. Returns NaN if out of
+ * memory. */
 double schedule_trace(const struct schedule_problem *problem, const uint32_t *order, double *out_distances,
                       double *out_live);
 /* Returns the cost of one launch on `cores` cores; peak_bytes is 0. distances: of schedule_trace. */

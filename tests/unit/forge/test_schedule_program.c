@@ -131,7 +131,8 @@ static void test_a_bound_of_bytes_is_kept_or_refused(void **state)
     forge_device_close(device);
 }
 
-/* Returns the training of a network of layers without branches, whose activations wait for the backward pass. */
+/* Returns the training of a network of layers without branches, whose activations wait for the backward
+ * pass. */
 static forge_graph *deep_training(int layers)
 {
     forge_builder *b = forge_builder_new();
