@@ -242,6 +242,32 @@ static void test_beyond_a_piece_of(forge_dtype type)
     free(data);
 }
 
+/* Many short runs: the first input has its first two dimensions exchanged, and the others are broadcast. */
+static void test_short_runs_of(forge_dtype type)
+{
+    const struct kind_attributes sub = {FORGE_SUB};
+    forge_shape shape = forge_shape_of(30, 50, 3, 3);
+    void *data = random_floats(type, 14000);
+    struct view turned = {data, type, shape, {9, 270, 3, 1}}, back = {data, type, shape, {270, 9, -3, 1}},
+                column = {data, type, forge_shape_of(50, 1, 1), {1, 1, 1}},
+                row = {data, type, forge_shape_of(3), {-1}}, packed = view_packed(type, data, shape);
+    back.data = at(type, data, 6);
+    row.data = at(type, data, 8);
+    const struct view pairs[][2] = {{turned, packed}, {packed, turned}, {turned, back},
+                                    {column, turned}, {row, packed},    {packed, column}};
+    EACH_ISA (isa)
+        for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+            check_elements(isa, OP_BINARY, &sub, pairs[i], 2, type, shape);
+    free(data);
+}
+
+static void test_short_runs_equal_the_reference(void **state)
+{
+    (void)state;
+    EACH_TYPE(type)
+    test_short_runs_of(type);
+}
+
 static void test_operands_longer_than_a_piece_equal_the_reference(void **state)
 {
     (void)state;
@@ -408,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_f64_operations_have_vector_kernels),
         cmocka_unit_test(test_every_binary_operation_equals_the_reference),
         cmocka_unit_test(test_broadcast_and_strided_operands_equal_the_reference),
+        cmocka_unit_test(test_short_runs_equal_the_reference),
         cmocka_unit_test(test_operands_longer_than_a_piece_equal_the_reference),
         cmocka_unit_test(test_select_equals_the_reference),
         cmocka_unit_test(test_casts_equal_the_reference),

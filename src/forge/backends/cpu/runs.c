@@ -1,7 +1,10 @@
 /* backends/cpu/runs.c - see runs.h. */
 #include "forge/backends/cpu/runs.h"
 
-enum { PIECE = 4096 };           /* elements in a piece of work */
+enum { PIECE = 4096 }; /* elements in a piece of work */
+/* Runs with fewer elements than SHORT are joined in blocks of GATHERED elements, unless more than
+ * MAX_GATHERED inputs must be copied for this. */
+enum { SHORT = 64, GATHERED = 512, MAX_GATHERED = 4, MAX_ELEMENT_BYTES = 8 };
 #define MIN_THREAD_WORK_NS 20000 /* minimum work per thread, in ns: a few times the cost of waking a thread */
 
 static int64_t stride_of(const struct view *view, const forge_shape *shape, uint32_t dim)
@@ -68,9 +71,114 @@ static struct run run_at(const struct runs *runs, const struct launch *launch, s
     return run;
 }
 
+/* --- short runs ----------------------------------------------------------------------------------------- */
+
+static bool has_constant_step(const struct runs *runs, size_t input)
+{
+    const int64_t *strides = runs->strides[input];
+    for (uint32_t dim = 0; dim + 1 < runs->rank; dim++)
+        if (strides[dim] != strides[dim + 1] * (int64_t)runs->dims[dim + 1])
+            return false;
+    return true;
+}
+
+/* Returns true if the runs are so short that it pays to copy inputs without a constant step to memory in
+ * which they have one. */
+static bool needs_gather(const struct runs *runs)
+{
+    size_t copied = 0;
+    if (runs->rank == 1 || runs->dims[runs->rank - 1] >= SHORT)
+        return false;
+    for (size_t i = 0; i < runs->input_count; i++)
+        if (!has_constant_step(runs, i) &&
+            (copied++ == MAX_GATHERED || runs->input_bytes[i] > MAX_ELEMENT_BYTES))
+            return false;
+    return true;
+}
+
+/* Copies elements that are `step` elements apart. */
+static void copy_elements(void *to, const char *from, int64_t step, size_t count, size_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        for (size_t i = 0; i < count; i++)
+            ((uint8_t *)to)[i] = ((const uint8_t *)from)[(int64_t)i * step];
+        break;
+    case 2:
+        for (size_t i = 0; i < count; i++)
+            ((uint16_t *)to)[i] = ((const uint16_t *)(const void *)from)[(int64_t)i * step];
+        break;
+    case 4:
+        for (size_t i = 0; i < count; i++)
+            ((uint32_t *)to)[i] = ((const uint32_t *)(const void *)from)[(int64_t)i * step];
+        break;
+    default:
+        for (size_t i = 0; i < count; i++)
+            ((uint64_t *)to)[i] = ((const uint64_t *)(const void *)from)[(int64_t)i * step];
+    }
+}
+
+/* Copies the elements of an input that the output's elements [position, position + count) need. */
+static void gather(const struct runs *runs, const struct view *view, size_t input, size_t position,
+                   size_t count, char *out)
+{
+    const int64_t *strides = runs->strides[input];
+    uint32_t last = runs->rank - 1;
+    size_t index[FORGE_MAX_RANK], bytes = runs->input_bytes[input], rest = position;
+    int64_t offset = 0;
+    for (uint32_t dim = runs->rank; dim-- > 0; rest /= runs->dims[dim]) {
+        index[dim] = dim ? rest % runs->dims[dim] : rest;
+        offset += (int64_t)index[dim] * strides[dim];
+    }
+    for (size_t done = 0, n; done < count; done += n) {
+        n = runs->dims[last] - index[last];
+        n = n < count - done ? n : count - done;
+        copy_elements(out + done * bytes, (const char *)view->data + offset * (int64_t)bytes, strides[last],
+                      n, bytes);
+        index[last] += n;
+        offset += (int64_t)n * strides[last];
+        for (uint32_t dim = last; dim > 0 && index[dim] == runs->dims[dim]; dim--) {
+            offset += strides[dim - 1] - (int64_t)runs->dims[dim] * strides[dim];
+            index[dim] = 0;
+            index[dim - 1]++;
+        }
+    }
+}
+
+/* Like runs_between, for short runs: each call of fn gets a block of runs. */
+static void gather_between(const struct runs *runs, const struct launch *launch, size_t at, size_t stop,
+                           run_fn *fn, const void *context)
+{
+    _Alignas(64) char copies[MAX_GATHERED][GATHERED * MAX_ELEMENT_BYTES];
+    for (size_t count; at < stop; at += count) {
+        size_t copied = 0;
+        struct run run = {.out = (char *)launch->outputs[0].data + at * runs->out_bytes};
+        run.count = count = stop - at < GATHERED ? stop - at : GATHERED;
+        for (size_t i = 0; i < runs->input_count; i++) {
+            int64_t step = runs->strides[i][runs->rank - 1];
+            run.steps[i] = 1;
+            if (has_constant_step(runs, i)) {
+                run.steps[i] = step;
+                run.inputs[i] =
+                    (const char *)launch->inputs[i].data + (int64_t)(at * runs->input_bytes[i]) * step;
+                continue;
+            }
+            gather(runs, &launch->inputs[i], i, at, count, copies[copied]);
+            run.inputs[i] = copies[copied++];
+        }
+        fn(context, &run);
+    }
+}
+
+/* --- all runs ------------------------------------------------------------------------------------------- */
+
 void runs_between(const struct runs *runs, const struct launch *launch, size_t at, size_t stop, run_fn *fn,
                   const void *context)
 {
+    if (needs_gather(runs)) {
+        gather_between(runs, launch, at, stop, fn, context);
+        return;
+    }
     while (at < stop) {
         struct run run = run_at(runs, launch, at, stop);
         fn(context, &run);

@@ -1,7 +1,8 @@
 /* backends/cpu/runs.h - divides the operands of elementwise kernels into runs.
  *
  * A run is a contiguous stretch of the output along which each input has a constant step. Dimensions are
- * joined if each input has a constant step across them, so packed tensors form one run. The result of an
+ * joined if each input has a constant step across them, so packed tensors form one run. Short runs are joined
+ * too, after their inputs have been copied to memory in which they have a constant step. The result of an
  * element does not depend on its position in a run.
  */
 #ifndef FORGE_CPU_RUNS_H
