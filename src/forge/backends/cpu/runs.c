@@ -124,7 +124,7 @@ static void gather(const struct runs *runs, const struct view *view, size_t inpu
 {
     const int64_t *strides = runs->strides[input];
     uint32_t last = runs->rank - 1;
-    size_t index[FORGE_MAX_RANK], bytes = runs->input_bytes[input], rest = position;
+    size_t index[FORGE_MAX_RANK] = {0}, bytes = runs->input_bytes[input], rest = position;
     int64_t offset = 0;
     for (uint32_t dim = runs->rank; dim-- > 0; rest /= runs->dims[dim]) {
         index[dim] = dim ? rest % runs->dims[dim] : rest;
