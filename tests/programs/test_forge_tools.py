@@ -148,7 +148,7 @@ class Tools(unittest.TestCase):
 
     def test_passes_can_be_skipped(self):
         out = self.good("compile", self.path("folds.txt"), "-o", self.path("q.fprog"), "--passes", "--skip", "regroup,fuse,layout,order").splitlines()
-        self.assertEqual([line.split()[0] for line in out[:4]], ["expand", "transfer", "precision", "fold"])
+        self.assertEqual([line.split()[0] for line in out[:4]], ["expand", "transfer", "recognise", "precision"])
         self.assertIn("2 launches", out[4])
         self.bad(125, "cannot skip 'melt'", "compile", self.path("folds.txt"), "-o", self.path("q.fprog"), "--skip", "melt")
 

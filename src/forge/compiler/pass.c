@@ -17,9 +17,10 @@
 /* The built-in passes, in the order in which they run. */
 static const forge_pass builtins[] = {
     {.name = "expand", .run = pass_expand},       {.name = "transfer", .run = pass_transfer},
-    {.name = "precision", .run = pass_precision}, {.name = "fold", .run = pass_fold},
-    {.name = "regroup", .run = pass_regroup},     {.name = "fuse", .run = pass_fuse},
-    {.name = "layout", .run = pass_layout},       {.name = "order", .run = pass_order},
+    {.name = "recognise", .run = pass_recognise}, {.name = "precision", .run = pass_precision},
+    {.name = "fold", .run = pass_fold},           {.name = "regroup", .run = pass_regroup},
+    {.name = "fuse", .run = pass_fuse},           {.name = "layout", .run = pass_layout},
+    {.name = "order", .run = pass_order},
 };
 enum { BUILTIN_COUNT = sizeof builtins / sizeof *builtins, MAX_PASSES = BUILTIN_COUNT + 62 };
 

@@ -57,6 +57,9 @@ pass_fn pass_expand;
 /* Adds transfers, so that each operand is on the place of its node. Marks the graph as placed: builder and
  * verifier then reject nodes with operands on other places. */
 pass_fn pass_transfer;
+/* Replaces operations that together are an attention by the composite. Runs before pass_precision, so that
+ * the attention can be computed in a narrow type. */
+pass_fn pass_recognise;
 /* Computes products in a narrow type. context: the forge_compile_options, whose member `precision` names this
  * type; NULL means f32. */
 pass_fn pass_precision;

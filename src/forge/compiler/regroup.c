@@ -4,13 +4,9 @@
  *   numbers are computed from the parameters in each run; they are small. Of images in bf16 or f16, the
  *   product and the sum are computed in f32, as the batch norm does.
  * - A reshape moves behind an elementwise operation: neg(reshape(x)) becomes reshape(neg(x)). So an
- *   elementwise operation has the shape of the operation before it, and the reshape needs no launch.
- * - Attention that is made of other operations becomes the composite (regroup_attention.c). */
-#include "forge/compiler/regroup.h"
-
-#include <stdlib.h>
+ *   elementwise operation has the shape of the operation before it, and the reshape needs no launch. */
 #include <string.h>
-#include "base/error.h"
+#include "forge/compiler/pass.h"
 
 static const struct node *producer(const forge_builder *builder, forge_value value)
 {
@@ -135,23 +131,12 @@ static forge_value move_reshape(forge_builder *b, const forge_graph *graph, cons
     return forge_reshape(b, result, value->shape);
 }
 
-/* Sets the number of readers of each value; outputs and slots count as readers. */
-static void count_readers(const forge_graph *graph, uint32_t *readers)
-{
-    for (size_t n = 0; n < graph->node_count; n++)
-        for (size_t i = 0; i < graph->nodes[n].input_count; i++)
-            readers[node_input(graph, &graph->nodes[n], i)]++;
-    for (size_t i = 0; i < graph->output_count; i++)
-        readers[graph->outputs[i].value]++;
-    for (size_t i = 0; i < graph->slot_count; i++)
-        readers[graph->slots[i].write]++;
-}
-
 /* --- the pass ------------------------------------------------------------------------------------------- */
 
 static bool regroup_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
                          forge_value *map, void *context)
 {
+    (void)context;
     forge_value inputs[UINT8_MAX], value = FORGE_NO_VALUE;
     for (size_t i = 0; i < node->input_count; i++)
         inputs[i] = map[node_input(graph, node, i)];
@@ -161,8 +146,6 @@ static bool regroup_node(forge_builder *builder, const forge_graph *graph, const
                                 ((const struct composite_attributes *)node->attributes)->reals[0]);
     else if (node_is_elementwise(node))
         value = move_reshape(builder, graph, node, inputs);
-    else if (node->op == OP_MATMUL)
-        value = regroup_attention(builder, graph, node, map, context);
     if (value == FORGE_NO_VALUE)
         return builder_is_ok(builder) && builder_copy_node(builder, graph, node, map);
     map[node->output] = value;
@@ -177,11 +160,5 @@ joule_status pass_regroup(const forge_graph *graph, forge_device *device, void *
         *out_graph = graph_retain(graph);
         return JOULE_OK;
     }
-    struct regrouping r = {device, calloc(graph->value_count + 1, sizeof *r.readers)};
-    if (!r.readers)
-        return error_set(out_error, JOULE_NO_MEMORY, "out of memory");
-    count_readers(graph, r.readers);
-    joule_status status = pass_each_node(graph, regroup_node, &r, out_graph, out_error);
-    free(r.readers);
-    return status;
+    return pass_each_node(graph, regroup_node, NULL, out_graph, out_error);
 }

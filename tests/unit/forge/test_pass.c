@@ -61,8 +61,8 @@ static void test_added_passes_run_at_their_position(void **state)
     forge_graph *graph = small_graph(), *made = NULL;
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_OK);
     assert_string_equal(names,
-                        "first second expand one two three transfer precision fold last regroup fuse layout "
-                        "order ");
+                        "first second expand one two three transfer recognise precision fold last regroup "
+                        "fuse layout order ");
     forge_graph_free(made);
     names[0] = '\0';
     options.stop_after = "two";
@@ -72,13 +72,14 @@ static void test_added_passes_run_at_their_position(void **state)
     forge_graph_free(graph);
     assert_string_equal(forge_pass_name_at(0), "expand");
     assert_string_equal(forge_pass_name_at(1), "transfer");
-    assert_string_equal(forge_pass_name_at(2), "precision");
-    assert_string_equal(forge_pass_name_at(3), "fold");
-    assert_string_equal(forge_pass_name_at(4), "regroup");
-    assert_string_equal(forge_pass_name_at(5), "fuse");
-    assert_string_equal(forge_pass_name_at(6), "layout");
-    assert_string_equal(forge_pass_name_at(7), "order");
-    assert_null(forge_pass_name_at(8));
+    assert_string_equal(forge_pass_name_at(2), "recognise");
+    assert_string_equal(forge_pass_name_at(3), "precision");
+    assert_string_equal(forge_pass_name_at(4), "fold");
+    assert_string_equal(forge_pass_name_at(5), "regroup");
+    assert_string_equal(forge_pass_name_at(6), "fuse");
+    assert_string_equal(forge_pass_name_at(7), "layout");
+    assert_string_equal(forge_pass_name_at(8), "order");
+    assert_null(forge_pass_name_at(9));
 }
 
 static void test_passes_can_be_skipped(void **state)
@@ -89,7 +90,7 @@ static void test_passes_can_be_skipped(void **state)
         .struct_size = sizeof options, .notify = note_name, .notify_context = names, .skip = "fuse,expand"};
     forge_graph *graph = small_graph(), *made = NULL;
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_OK);
-    assert_string_equal(names, "transfer precision fold regroup layout order ");
+    assert_string_equal(names, "transfer recognise precision fold regroup layout order ");
     forge_graph_free(made);
     options.skip = "fold,melt";
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_INVALID);

@@ -106,7 +106,7 @@ static forge_value attend(forge_builder *b, unsigned form, int64_t shift, double
 static const struct node *attention_after(const struct workbench *bench, forge_builder *builder,
                                           forge_graph **out_made)
 {
-    *out_made = graph_after(graph_of(builder), pass_regroup, bench->device, NULL);
+    *out_made = graph_after(graph_of(builder), pass_recognise, bench->device, NULL);
     return graph_composite(*out_made, "attention");
 }
 
@@ -347,7 +347,7 @@ static void test_the_result_is_the_same_except_for_rounding(void **state)
 {
     float with[HEADS * QUERIES * DEPTH], without[HEADS * QUERIES * DEPTH];
     run(*state, NULL, with);
-    run(*state, "regroup", without);
+    run(*state, "recognise", without);
     for (int i = 0; i < HEADS * QUERIES * DEPTH; i++)
         assert_float_equal(with[i], without[i], 1e-5);
 }
@@ -363,6 +363,28 @@ static void test_joules_are_divided_among_the_scopes(void **state)
     double of_scores = workbench_part(bench, "scores"), of_softmax = workbench_part(bench, "softmax");
     assert_true(of_scores > 0 && of_softmax > 0 && of_scores + of_softmax < 1);
     assert_float_equal(workbench_part(bench, ""), 1, 1e-12);
+}
+
+/* In mixed precision the composite computes in the narrow type, like one that the caller made. */
+static void test_attention_in_narrow_types(void **state)
+{
+    static const forge_dtype dtypes[] = {
+        [FORGE_PRECISION_BF16] = FORGE_BF16, [FORGE_PRECISION_F16] = FORGE_F16};
+    const struct workbench *bench = *state;
+    for (forge_precision precision = FORGE_PRECISION_BF16; precision <= FORGE_PRECISION_F16; precision++) {
+        forge_builder *b = forge_builder_new();
+        forge_value scores;
+        forge_output(b, "y", attend(b, IS_CAUSAL, 0, 0.5, &scores));
+        forge_graph *graph = graph_of(b), *made = NULL;
+        forge_compile_options options = {.struct_size = sizeof options, .precision = precision};
+        assert_int_equal(forge_passes_run(graph, bench->device, &options, &made, NULL), JOULE_OK);
+        const struct node *node = graph_composite(made, "attention");
+        assert_non_null(node);
+        for (size_t i = 0; i < 3; i++)
+            assert_int_equal(made->values[node_input(made, node, i)].dtype, dtypes[precision]);
+        forge_graph_free(made);
+        forge_graph_free(graph);
+    }
 }
 
 int main(void)
@@ -382,7 +404,8 @@ int main(void)
         with_device(test_positions_with_fractions_stay),
         with_device(test_a_depth_of_0_stays),
         with_device(test_the_result_is_the_same_except_for_rounding),
+        with_device(test_attention_in_narrow_types),
         with_device(test_joules_are_divided_among_the_scopes),
     };
-    return cmocka_run_group_tests_name("regroup attention", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("recognise", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* compiler/regroup_attention.c - recognises attention that is made of other operations:
+/* compiler/recognise.c - the pass that recognises attention that is made of other operations:
  *
  *     softmax(mask(q k^T * scale)) v
  *
@@ -10,10 +10,17 @@
  *
  * Note: the kernel of the composite adds in another order, so the rounding of the result changes. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include "base/error.h"
 #include "forge/compiler/causal_mask.h"
-#include "forge/compiler/regroup.h"
+#include "forge/compiler/pass.h"
 #include "forge/ir/library.h"
+
+struct recognition {
+    forge_device *device;
+    uint32_t *readers; /* by value: the number of its readers, outputs and slots included */
+};
 
 /* An attention, by values of the graph. */
 struct match {
@@ -32,7 +39,7 @@ static bool is_binary(const struct node *node, forge_binary_kind kind)
 
 /* Returns true if `value` is the reduction of this kind of x over the last dimension, which stays with size 1
  * or is filled by a broadcast, and if no value inside has other readers. */
-static bool is_reduction(const forge_graph *graph, const struct regrouping *r, forge_value value,
+static bool is_reduction(const forge_graph *graph, const struct recognition *r, forge_value value,
                          forge_reduce_kind kind, forge_value x)
 {
     const struct node *node = graph_producer(graph, value);
@@ -55,7 +62,7 @@ static bool is_reduction(const forge_graph *graph, const struct regrouping *r, f
 }
 
 /* Returns x if `value` is softmax(x) and no value inside has other readers; otherwise FORGE_NO_VALUE. */
-static forge_value softmax_operand(const forge_graph *graph, const struct regrouping *r, forge_value value)
+static forge_value softmax_operand(const forge_graph *graph, const struct recognition *r, forge_value value)
 {
     const struct node *node = graph_producer(graph, value);
     const struct composite_attributes *a = node->attributes;
@@ -149,7 +156,7 @@ static bool is_beside(const forge_graph *graph, forge_value value, const struct 
     return true;
 }
 
-static bool match_attention(const forge_graph *graph, const struct regrouping *r, const struct node *node,
+static bool match_attention(const forge_graph *graph, const struct recognition *r, const struct node *node,
                             struct match *m)
 {
     const struct value *result = &graph->values[node->output];
@@ -219,8 +226,11 @@ static bool has_kernel(const forge_graph *graph, const struct match *m, forge_va
     return composite_kernel_takes_values(&composite, attributes, ids, 3, ids + 3, 1, device);
 }
 
-forge_value regroup_attention(forge_builder *builder, const forge_graph *graph, const struct node *node,
-                              const forge_value *map, const struct regrouping *r)
+/* If the node is the last product of an attention made of other operations, returns the result of the
+ * composite "attention", which replaces it. Returns FORGE_NO_VALUE if it is not, if a value inside is needed
+ * elsewhere, or if the device has no kernel. */
+static forge_value add_attention(forge_builder *builder, const forge_graph *graph, const struct node *node,
+                                 const forge_value *map, const struct recognition *r)
 {
     struct match m;
     forge_value result, in[3];
@@ -240,4 +250,47 @@ forge_value regroup_attention(forge_builder *builder, const forge_graph *graph, 
         in[i] = forge_reshape(builder, map[from[i]], with_batch(&graph->values[from[i]].shape));
     builder_add_composite(builder, &attributes, in, 3, attention_body, &body, &result, 1);
     return forge_reshape(builder, result, graph->values[node->output].shape);
+}
+
+/* --- the pass ------------------------------------------------------------------------------------------- */
+
+/* Sets the number of readers of each value; outputs and slots count as readers. */
+static void count_readers(const forge_graph *graph, uint32_t *readers)
+{
+    for (size_t n = 0; n < graph->node_count; n++)
+        for (size_t i = 0; i < graph->nodes[n].input_count; i++)
+            readers[node_input(graph, &graph->nodes[n], i)]++;
+    for (size_t i = 0; i < graph->output_count; i++)
+        readers[graph->outputs[i].value]++;
+    for (size_t i = 0; i < graph->slot_count; i++)
+        readers[graph->slots[i].write]++;
+}
+
+static bool recognise_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
+                           forge_value *map, void *context)
+{
+    builder_set_provenance(builder, graph, node);
+    forge_value value =
+        node->op == OP_MATMUL ? add_attention(builder, graph, node, map, context) : FORGE_NO_VALUE;
+    if (value == FORGE_NO_VALUE)
+        return builder_is_ok(builder) && builder_copy_node(builder, graph, node, map);
+    map[node->output] = value;
+    return builder_is_ok(builder);
+}
+
+joule_status pass_recognise(const forge_graph *graph, forge_device *device, void *context,
+                            forge_graph **out_graph, joule_error *out_error)
+{
+    (void)context;
+    if (!device) {
+        *out_graph = graph_retain(graph);
+        return JOULE_OK;
+    }
+    struct recognition r = {device, calloc(graph->value_count + 1, sizeof *r.readers)};
+    if (!r.readers)
+        return error_set(out_error, JOULE_NO_MEMORY, "out of memory");
+    count_readers(graph, r.readers);
+    joule_status status = pass_each_node(graph, recognise_node, &r, out_graph, out_error);
+    free(r.readers);
+    return status;
 }
