@@ -138,18 +138,19 @@ class Tools(unittest.TestCase):
         out = self.good("compile", self.path("folds.txt"), "-o", self.path("q.fprog"), "--passes").splitlines()
         self.assertRegex(out[0], r"^expand +[0-9.]+ ms +6 -> +6 nodes +9 FLOP -> +9 FLOP +88 bytes -> +88 bytes +21.2 nJ -> +21.2 nJ$")
         self.assertRegex(out[1], r"^transfer +[0-9.]+ ms +6 -> +6 nodes ")
-        self.assertRegex(out[2], r"^precision +[0-9.]+ ms +6 -> +6 nodes ")
-        self.assertRegex(out[3], r"^fold +[0-9.]+ ms +6 -> +4 nodes +9 FLOP -> +6 FLOP +88 bytes -> +60 bytes +21.2 nJ -> +14.4 nJ$")
-        self.assertRegex(out[4], r"^regroup +[0-9.]+ ms +4 -> +4 nodes ")
-        self.assertRegex(out[5], r"^fuse +[0-9.]+ ms +4 -> +3 nodes +6 FLOP -> +6 FLOP +60 bytes -> +36 bytes +14.4 nJ -> +8.66 nJ$")
-        self.assertRegex(out[6], r"^layout +[0-9.]+ ms +3 -> +3 nodes ")
-        self.assertRegex(out[7], r"^order +[0-9.]+ ms +3 -> +3 nodes +6 FLOP -> +6 FLOP +36 bytes -> +36 bytes +8.66 nJ -> +8.66 nJ$")
-        self.assertIn("1 launches", out[8])
+        self.assertRegex(out[2], r"^recognise +[0-9.]+ ms +6 -> +6 nodes ")
+        self.assertRegex(out[3], r"^precision +[0-9.]+ ms +6 -> +6 nodes ")
+        self.assertRegex(out[4], r"^fold +[0-9.]+ ms +6 -> +4 nodes +9 FLOP -> +6 FLOP +88 bytes -> +60 bytes +21.2 nJ -> +14.4 nJ$")
+        self.assertRegex(out[5], r"^regroup +[0-9.]+ ms +4 -> +4 nodes ")
+        self.assertRegex(out[6], r"^fuse +[0-9.]+ ms +4 -> +3 nodes +6 FLOP -> +6 FLOP +60 bytes -> +36 bytes +14.4 nJ -> +8.66 nJ$")
+        self.assertRegex(out[7], r"^layout +[0-9.]+ ms +3 -> +3 nodes ")
+        self.assertRegex(out[8], r"^order +[0-9.]+ ms +3 -> +3 nodes +6 FLOP -> +6 FLOP +36 bytes -> +36 bytes +8.66 nJ -> +8.66 nJ$")
+        self.assertIn("1 launches", out[9])
 
     def test_passes_can_be_skipped(self):
         out = self.good("compile", self.path("folds.txt"), "-o", self.path("q.fprog"), "--passes", "--skip", "regroup,fuse,layout,order").splitlines()
-        self.assertEqual([line.split()[0] for line in out[:4]], ["expand", "transfer", "recognise", "precision"])
-        self.assertIn("2 launches", out[4])
+        self.assertEqual([line.split()[0] for line in out[:5]], ["expand", "transfer", "recognise", "precision", "fold"])
+        self.assertIn("2 launches", out[5])
         self.bad(125, "cannot skip 'melt'", "compile", self.path("folds.txt"), "-o", self.path("q.fprog"), "--skip", "melt")
 
     def test_stops_after_a_pass(self):
