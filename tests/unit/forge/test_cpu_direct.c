@@ -1,5 +1,5 @@
-/* Checks the CPU's kernels for images in other layouts (direct.h, reorder.h), for each instruction set,
- * against their bodies in f64. Also checks that the sums of a convolution do not depend on the layout of its
+/* Checks the CPU's kernels for direct convolutions and for images in other layouts (direct.h, reorder.h), for
+ * each instruction set, against their bodies in f64. Also checks that the sums of a convolution do not depend on the layout of its
  * images. */
 #include "forge/backends/cpu/direct.h"
 #include "forge/ir/layout.h"
@@ -157,6 +157,54 @@ static void test_strides_dilations_paddings_and_groups(void **state)
         check_layouts(state, &sizes[i]);
 }
 
+/* Makes the last input the first one, and changes the numbers of the operands. */
+static void rotate_inputs(struct trial *t, struct fused *fused)
+{
+    struct view last = t->inputs[t->input_count - 1];
+    memmove(t->inputs + 1, t->inputs, (t->input_count - 1) * sizeof *t->inputs);
+    t->inputs[0] = last;
+    for (uint32_t i = 0; i < fused->count; i++)
+        for (int k = 0; k < fused->steps[i].operand_count; k++)
+            if (fused->steps[i].operands[k] < FUSED_MAX_INPUTS)
+                fused->steps[i].operands[k] = (uint8_t)((fused->steps[i].operands[k] + 1) % t->input_count);
+}
+
+/* Checks the composite fused_conv, whose images are packed. */
+static void check_fused(struct workbench *bench, const struct size *s, bool is_rotated)
+{
+    struct fused fused = fused_of(s);
+    forge_shape images = forge_shape_of(s->n, s->in, s->rows, s->columns);
+    forge_shape weight = forge_shape_of(s->out, s->in, s->kernel_rows, s->kernel_columns);
+    forge_shape result = forge_shape_of(s->n, s->out, result_size(s, 0), result_size(s, 1));
+    struct trial t = {.input_count = 2,
+                      .inputs = {random_view(images), random_view(weight)},
+                      .tolerance = 0x1p-20 * (double)(weight.dims[1] * weight.dims[2] * weight.dims[3] + 8)};
+    add_steps(&t, &fused, result, LAYOUT_PACKED);
+    if (is_rotated)
+        rotate_inputs(&t, &fused);
+    assert_true(fused_write(&fused, &t.attributes));
+    assert_string_equal(t.attributes.name, "fused_conv");
+    struct view out = view_packed(FORGE_F32, NULL, result);
+    struct launch launch = {OP_COMPOSITE, &t.attributes, t.inputs, t.input_count, &out, 1};
+    assert_true(direct_takes_fused(&launch));
+    run_trial(bench, &t, true);
+    for (size_t i = 0; i < t.input_count; i++)
+        free(t.inputs[i].data);
+}
+
+static void test_packed_images_with_steps(void **state)
+{
+    static const struct size sizes[] = {
+        {2, 16, 32, 9, 11, 3, 3, 1, SAME},
+        {1, 32, 64, 13, 13, 3, 3, 1, PLAIN},
+        {3, 130, 32, 8, 9, 1, 1, 1, PLAIN},
+        {1, 16, 64, 20, 31, 3, 3, 1, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int is_rotated = 0; is_rotated < 2; is_rotated++)
+            check_fused(*state, &sizes[i], is_rotated);
+}
+
 static void check_reorder(void **state, forge_shape images)
 {
     for (enum value_layout from = 0; from < LAYOUT_COUNT; from++)
@@ -234,6 +282,7 @@ int main(void)
         TEST(test_channels_of_every_number),
         TEST(test_rows_of_every_length),
         TEST(test_strides_dilations_paddings_and_groups),
+        TEST(test_packed_images_with_steps),
         TEST(test_reorders_move_each_element),
         TEST(test_sums_do_not_depend_on_the_layout),
     };

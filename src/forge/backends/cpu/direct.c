@@ -32,7 +32,7 @@ static int64_t quotient_up(int64_t a, int64_t b)
  * exchanged and its taps reversed. */
 static void transpose(const struct launch *launch, struct direct *d)
 {
-    const forge_dim *weight = launch->inputs[1].shape.dims;
+    const forge_dim *weight = launch->inputs[d->weight_input].shape.dims;
     d->is_flipped = true;
     d->in = d->groups ? weight[0] / d->groups : 0;
     d->out = weight[1];
@@ -44,8 +44,8 @@ static void transpose(const struct launch *launch, struct direct *d)
 
 static void set_sizes(const struct launch *launch, const struct conv_attributes *conv, struct direct *d)
 {
-    const forge_dim *x = launch->inputs[0].shape.dims, *weight = launch->inputs[1].shape.dims,
-                    *out = launch->outputs[0].shape.dims;
+    const forge_dim *x = launch->inputs[d->x_input].shape.dims,
+                    *weight = launch->inputs[d->weight_input].shape.dims, *out = launch->outputs[0].shape.dims;
     int x_row = d->from == LAYOUT_LAST ? 1 : 2, row = d->to == LAYOUT_LAST ? 1 : 2;
     d->images = x[0];
     d->groups = conv->groups;
@@ -142,7 +142,7 @@ bool direct_takes(const struct launch *launch)
     struct fused fused;
     if (!direct_read(launch, &fused, &d))
         return false;
-    const struct view *x = &launch->inputs[0], *weight = &launch->inputs[1];
+    const struct view *x = &launch->inputs[d.x_input], *weight = &launch->inputs[d.weight_input];
     if (!is_f32_packed(x) || !is_f32_packed(weight) || launch->outputs[0].dtype != FORGE_F32 ||
         weight->shape.rank != 4 || x->shape.rank != (d.from == LAYOUT_BLOCKS ? 5 : 4) ||
         weight->shape.dims[2] > DIRECT_TAPS || weight->shape.dims[3] > DIRECT_TAPS ||
@@ -167,26 +167,42 @@ static bool is_worth(const struct direct *d)
            5 * d->out >= 4 * quotient_up(d->out, PANEL) * PANEL;
 }
 
-bool direct_takes_conv(const struct launch *launch)
+/* Returns true if the kernel supports a convolution of packed images, and is faster than others. */
+static bool takes_packed(const struct launch *launch, const struct conv_attributes *conv, struct direct *d)
 {
-    const struct conv_attributes *conv = launch->attributes;
-    const struct view *x = &launch->inputs[0], *weight = &launch->inputs[1];
-    struct direct d = {.from = LAYOUT_PACKED, .to = LAYOUT_PACKED};
-    if (x->shape.rank != 4 || conv->accumulate != FORGE_F32 || conv->groups != 1 || !is_f32_packed(x) ||
+    const struct view *x = &launch->inputs[d->x_input], *weight = &launch->inputs[d->weight_input];
+    d->from = d->to = LAYOUT_PACKED;
+    if (x->shape.rank != 4 || weight->shape.rank != 4 || conv->groups != 1 || !is_f32_packed(x) ||
         !is_f32_packed(weight) || launch->outputs[0].dtype != FORGE_F32 ||
         weight->shape.dims[2] * weight->shape.dims[3] > DIRECT_TAPS || !is_one_convolution(conv))
         return false;
-    set_sizes(launch, conv, &d);
-    if (d.before[0] < 0 || d.before[1] < 0)
+    set_sizes(launch, conv, d);
+    if (d->before[0] < 0 || d->before[1] < 0)
         return false;
-    set_distances(&d);
-    return is_worth(&d) && band_bytes(&d, 1) <= (d.is_copied ? DIRECT_COPY_BYTES : INT64_MAX);
+    set_distances(d);
+    return is_worth(d) && band_bytes(d, 1) <= (d->is_copied ? DIRECT_COPY_BYTES : INT64_MAX);
+}
+
+bool direct_takes_conv(const struct launch *launch)
+{
+    const struct conv_attributes *conv = launch->attributes;
+    struct direct d = {.weight_input = 1};
+    return conv->accumulate == FORGE_F32 && takes_packed(launch, conv, &d);
+}
+
+bool direct_takes_fused(const struct launch *launch)
+{
+    struct direct d = {0};
+    struct fused fused;
+    return direct_read(launch, &fused, &d) && takes_packed(launch, &fused.conv, &d) &&
+           d.out % LAYOUT_LANES == 0; /* operands are read in whole vectors of channels */
 }
 
 void direct_of(const struct launch *launch, struct direct *out)
 {
     struct fused fused = {0};
     memset(out, 0, sizeof *out);
+    out->weight_input = 1;
     if (launch->op == OP_CONV)
         fused.conv = *(const struct conv_attributes *)launch->attributes;
     else if (!direct_read(launch, &fused, out))
@@ -247,7 +263,7 @@ const void *direct_repacked(const struct launch *launch)
 {
     struct direct d;
     direct_of(launch, &d);
-    return has_common_panels(&d) ? launch->inputs[1].repacked : NULL;
+    return has_common_panels(&d) ? launch->inputs[d.weight_input].repacked : NULL;
 }
 
 size_t direct_panels(const struct direct_code *code, const struct launch *launch, size_t *out_grain)
@@ -269,7 +285,7 @@ size_t direct_repacked_bytes(const struct direct_code *code, const struct launch
 {
     struct direct d;
     direct_of(launch, &d);
-    return has_common_panels(&d) ? direct_bytes(code, launch) : 0;
+    return has_common_panels(&d) && d.weight_input == 1 ? direct_bytes(code, launch) : 0;
 }
 
 void direct_pack(const struct direct_code *code, const struct launch *launch, size_t first, size_t end,
@@ -282,7 +298,7 @@ void direct_pack(const struct direct_code *code, const struct launch *launch, si
     for (size_t i = first; i < end; i++) {
         size_t group = i / cut.panels_of_group, channel = i % cut.panels_of_group * code->width;
         size_t there = out > channel ? out - channel : 0;
-        const float *weight = (const float *)launch->inputs[1].data + group * out * depth;
+        const float *weight = (const float *)launch->inputs[d.weight_input].data + group * out * depth;
         code->pack(&d, weight + (there ? (int64_t)channel * d.weight_out : 0),
                    there < code->width ? there : code->width, packed + i * depth * code->width);
     }
@@ -357,7 +373,7 @@ static void run_panel(const struct band *b, int64_t channel, const float *weight
 static void find_x(struct band *b, float *copy)
 {
     struct direct *d = b->direct;
-    const float *x = b->launch->inputs[0].data;
+    const float *x = b->launch->inputs[d->x_input].data;
     if (!d->is_copied) {
         b->x = direct_row(d, x, b->image, b->group, 0, 0) + b->row * d->next_row;
         return;

@@ -53,6 +53,7 @@ struct direct {
     int64_t rows, columns, places;   /* sizes of the result; places: pixels of the result */
     int64_t taps[2], stride[2], dilation[2], before[2];
     enum value_layout from, to;
+    uint8_t x_input, weight_input; /* numbers of these inputs of the launch */
     bool is_copied; /* rows of x are copied to scratch memory */
     /* x, or the copy of its rows: distances between pixels (16 or 1), channels, blocks, and the rows that two
      * neighbouring rows of the result read */
@@ -90,9 +91,11 @@ struct direct_code {
     void (*copy_second)(const float *from, size_t count, float *to);
 };
 
-/* Return true if the kernel supports the launch: of a layout_conv, or of a convolution of packed images. */
+/* Return true if the kernel supports the launch: of a layout_conv, of a convolution of packed images, or of
+ * such a convolution with steps after it (fused_conv). */
 bool direct_takes(const struct launch *launch);
 bool direct_takes_conv(const struct launch *launch);
+bool direct_takes_fused(const struct launch *launch);
 /* Describes a launch that is supported. */
 void direct_of(const struct launch *launch, struct direct *out);
 
@@ -119,7 +122,7 @@ void direct_run(const struct direct_code *code, const struct launch *launch, siz
 
 /* --- the parts of direct.c ------------------------------------------------------------------------------ */
 
-/* direct_steps.c: reads the code of a layout_conv, and sets the layouts and the steps. Returns false if the
+/* direct_steps.c: reads the code of a layout_conv or a fused_conv, and sets the layouts and the steps. Returns false if the
  * code needs other steps than the kernel can compute. */
 bool direct_read(const struct launch *launch, struct fused *out_fused, struct direct *out);
 /* Returns the channels of the result, counting all lanes. layout: not LAYOUT_PACKED. */

@@ -1,4 +1,5 @@
 /* backends/cpu/direct_steps.c - reads the steps after a direct convolution; see direct.h. */
+#include <string.h>
 #include "forge/backends/cpu/direct.h"
 #include "forge/backends/cpu/elementwise.h"
 #include "forge/backends/cpu/packed.h"
@@ -9,7 +10,7 @@ static bool find_extent(const struct view *operand, const struct view *out, enum
                         struct direct_step *step)
 {
     uint32_t rank = operand->shape.rank, missing = out->shape.rank - rank;
-    int64_t lanes = direct_lanes(out, layout), elements = (int64_t)forge_shape_elements(&operand->shape);
+    int64_t lanes = layout == LAYOUT_PACKED ? out->shape.dims[1] : direct_lanes(out, layout), elements = (int64_t)forge_shape_elements(&operand->shape);
     if (operand->dtype != FORGE_F32 || rank > out->shape.rank || !view_is_packed(operand))
         return false;
     step->next_image = 0;
@@ -23,7 +24,7 @@ static bool find_extent(const struct view *operand, const struct view *out, enum
     }
     bool has_images = missing == 0 && operand->shape.dims[0] > 1;
     for (uint32_t i = 0; i < out->shape.rank; i++) {
-        bool is_place = layout == LAYOUT_BLOCKS ? i == 2 || i == 3 : i == 1 || i == 2;
+        bool is_place = layout == LAYOUT_LAST ? i == 1 || i == 2 : i == 2 || i == 3;
         if (is_place && i >= missing && operand->shape.dims[i - missing] != 1)
             return false;
     }
@@ -52,7 +53,7 @@ static bool add_step(const struct launch *launch, struct direct *d, enum direct_
 {
     struct direct_step *step = &d->steps[d->step_count++];
     *step = (struct direct_step){.kind = kind, .is_on_side = is_on_side, .operand = operand};
-    return operand >= 2 && operand < FUSED_MAX_INPUTS &&
+    return operand != d->x_input && operand != d->weight_input && operand < FUSED_MAX_INPUTS &&
            find_extent(&launch->inputs[operand], &launch->outputs[0], d->to, step);
 }
 
@@ -62,8 +63,7 @@ static bool read_binary(const struct launch *launch, const struct fused_step *st
 {
     enum direct_kind kind = step->kind == FORGE_ADD ? DIRECT_ADD : DIRECT_MULTIPLY;
     bool is_swapped = step->operands[1] == live->sums ||
-                      (step->operands[1] == live->side && step->operands[0] != live->sums) ||
-                      (step->operands[0] < 2);
+                      (step->operands[1] == live->side && step->operands[0] != live->sums);
     uint8_t x = step->operands[is_swapped], y = step->operands[!is_swapped];
     if (step->kind != FORGE_ADD && step->kind != FORGE_MUL)
         return false;
@@ -107,14 +107,16 @@ bool direct_read(const struct launch *launch, struct fused *fused, struct direct
 {
     const struct composite_attributes *a = launch->attributes;
     if (launch->output_count != 1 || launch->input_count > FUSED_MAX_INPUTS ||
-        !fused_read(a, launch->input_count, fused) || fused->steps[0].op != OP_CONV ||
-        fused->steps[0].operands[0] != 0 || fused->steps[0].operands[1] != 1)
+        !fused_read(a, launch->input_count, fused) || fused->steps[0].op != OP_CONV)
         return false;
-    d->from = (enum value_layout)a->numbers[0];
-    d->to = (enum value_layout)a->numbers[1];
+    d->x_input = fused->steps[0].operands[0];
+    d->weight_input = fused->steps[0].operands[1];
+    bool is_packed = strcmp(a->name, "fused_conv") == 0;
+    d->from = is_packed ? LAYOUT_PACKED : (enum value_layout)a->numbers[0];
+    d->to = is_packed ? LAYOUT_PACKED : (enum value_layout)a->numbers[1];
     struct live live = {FUSED_MAX_INPUTS, 0};
     d->step_count = 0;
-    if (d->from >= LAYOUT_COUNT || (d->to != LAYOUT_BLOCKS && d->to != LAYOUT_LAST) ||
+    if (d->from >= LAYOUT_COUNT || d->to >= LAYOUT_COUNT || (d->to == LAYOUT_PACKED && !is_packed) ||
         launch->outputs[0].shape.rank != (d->to == LAYOUT_BLOCKS ? 5 : 4))
         return false;
     for (uint32_t i = 1; i < fused->count; i++)
