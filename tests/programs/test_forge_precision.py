@@ -10,11 +10,13 @@ import tempfile
 import unittest
 
 import schema_check
-from run_support import IS_FULL, SOURCE
+from run_support import IS_FULL, SOURCE, sanitizer_of
 from test_forge_train import write_digits
 
 FORGE = os.environ.get("FORGE", "build/release/tools/forge/forge")
 DATA = os.path.join(os.environ.get("JOULE_TEST_DATA", os.path.join(SOURCE, "../shared/data")), "ml-data")
+# Sanitizers make these trainings ten times slower, and find nothing in them that shorter ones do not show.
+TRAINS_LONG = IS_FULL and not sanitizer_of(FORGE)
 # Energy is not tested here, so longer timeouts do no harm.
 TIMEOUT_S = 1500
 
@@ -85,8 +87,8 @@ class Precision(unittest.TestCase):
         """The seeds change the accuracy by more than the precision does, so means over seeds are compared. A higher
         accuracy than in f32 is no error."""
         data = os.path.join(DATA, "mnist")
-        if not IS_FULL or not os.path.isdir(data):
-            self.skipTest("needs JOULE_TEST_FULL=1 and MNIST")
+        if not TRAINS_LONG or not os.path.isdir(data):
+            self.skipTest("needs JOULE_TEST_FULL=1, no sanitizer, and MNIST")
         means = {}
         for precision in ("f32", "bf16", "f16"):
             scores = [score(report("-d", data, "-m", "cnn", "-e", "3", "-s", str(seed), "--precision", precision), "accuracy") for seed in (1, 2, 3)]
@@ -97,8 +99,8 @@ class Precision(unittest.TestCase):
 
     def test_the_gpt_reaches_the_loss_of_f32(self):
         data = os.path.join(DATA, "tinyshakespeare", "input.txt")
-        if not IS_FULL or not os.path.isfile(data):
-            self.skipTest("needs JOULE_TEST_FULL=1 and tinyshakespeare")
+        if not TRAINS_LONG or not os.path.isfile(data):
+            self.skipTest("needs JOULE_TEST_FULL=1, no sanitizer, and tinyshakespeare")
         losses = {}
         for precision in ("f32", "bf16", "f16"):
             losses[precision] = score(report("-d", data, "-m", "gpt", "-e", "1", "--sample", "0", "--precision", precision), "validation_loss")

@@ -13,7 +13,7 @@
 #include "forge/ir/fused.h"
 #include "forge/ir/sized.h"
 
-/* If gaps between buffers need too much memory, so many times the live bytes are bounded further. */
+/* Maximum number of further attempts, each with a smaller bound of the live bytes. */
 enum { MAX_TRIES = 4 };
 
 bool lower_fail(struct lowering *l, joule_status status, const char *format, ...)
@@ -447,14 +447,15 @@ static void lowering_free(struct lowering *l)
     free(l->reads);
 }
 
-/* Sets *out_gaps to the bytes by which the arena exceeds the bound, because there are gaps between buffers.
- * Returns false if there are any. */
-static bool check_arena(struct lowering *l, const struct schedule_wish *wish, uint64_t *out_gaps)
+/* Sets *out_excess to the bytes by which the arena exceeds the bound, although the live bytes do not: there
+ * are gaps between buffers, or launches do not work in place as the schedule assumed. Returns false if there
+ * are any. */
+static bool check_arena(struct lowering *l, const struct schedule_wish *wish, uint64_t *out_excess)
 {
-    *out_gaps = 0;
+    *out_excess = 0;
     if (!wish->max_arena_bytes || l->arena_bytes <= wish->max_arena_bytes)
         return true;
-    *out_gaps = l->arena_bytes - wish->max_arena_bytes;
+    *out_excess = l->arena_bytes - wish->max_arena_bytes;
     return lower_fail(
         l, JOULE_FAILED,
         "cannot plan the arena within %llu bytes: it needs %llu, of which %llu are live at once",
@@ -464,19 +465,19 @@ static bool check_arena(struct lowering *l, const struct schedule_wish *wish, ui
 
 /* max_live_bytes: bound of the bytes that are live at once. */
 static joule_status lower_once(const forge_graph *graph, forge_device *device,
-                               const struct schedule_wish *wish, uint64_t max_live_bytes, uint64_t *out_gaps,
-                               forge_program **out_program, forge_schedule_facts *out_facts,
-                               joule_error *out_error)
+                               const struct schedule_wish *wish, uint64_t max_live_bytes,
+                               uint64_t *out_excess, forge_program **out_program,
+                               forge_schedule_facts *out_facts, joule_error *out_error)
 {
     struct lowering l = {
         .string_index = {.key_of = string_at}, .graph = graph, .device = device, .error = out_error};
     struct schedule_wish of_schedule = {wish->objective, wish->max_seconds, max_live_bytes};
     forge_program *program = NULL;
     bool has_wish = wish->objective != FORGE_MINIMISE_NONE;
-    *out_gaps = 0;
+    *out_excess = 0;
     if (lower_nodes(&l) && (!has_wish || lower_schedule(&l, &of_schedule, out_facts)) && lower_merge(&l))
         l.status = lower_pack(&l, &program);
-    if (l.status == JOULE_OK && program && check_arena(&l, wish, out_gaps) && count_costs(&l, program)) {
+    if (l.status == JOULE_OK && program && check_arena(&l, wish, out_excess) && count_costs(&l, program)) {
         program->hash = program_hash(program);
         *out_program = program;
     } else {
@@ -489,13 +490,14 @@ static joule_status lower_once(const forge_graph *graph, forge_device *device,
 joule_status lower(const forge_graph *graph, forge_device *device, const struct schedule_wish *wish,
                    forge_program **out_program, forge_schedule_facts *out_facts, joule_error *out_error)
 {
-    uint64_t gaps, live_bytes = wish->max_arena_bytes;
+    uint64_t excess, live_bytes = wish->max_arena_bytes;
+    joule_error error = {0};
     joule_status status =
-        lower_once(graph, device, wish, live_bytes, &gaps, out_program, out_facts, out_error);
-    for (int i = 0; i < MAX_TRIES && gaps && gaps < live_bytes; i++) { /* leave room for the gaps */
-        live_bytes -= gaps;
-        joule_status again = lower_once(graph, device, wish, live_bytes, &gaps, out_program, out_facts, NULL);
-        status = again == JOULE_OK ? again : status;
+        lower_once(graph, device, wish, live_bytes, &excess, out_program, out_facts, &error);
+    for (int i = 0; i < MAX_TRIES && excess && excess < live_bytes; i++) {
+        live_bytes -= excess;
+        if (lower_once(graph, device, wish, live_bytes, &excess, out_program, out_facts, NULL) == JOULE_OK)
+            return JOULE_OK;
     }
-    return status;
+    return status == JOULE_OK ? status : error_set(out_error, status, "%s", error.message);
 }

@@ -50,6 +50,7 @@ struct lowered_launch {
     struct program_launch record; /* the launch as the program stores it, without cost */
     in_place_bits in_place;
     const forge_graph *body; /* body of a composite, to compute the cost; else NULL */
+    uint32_t number;         /* position in the order of the graph; PROGRAM_NONE: a copy of a launch */
 };
 
 /* One entry in the linked list of a buffer's reads. */
@@ -122,12 +123,12 @@ struct view binding_at_largest(struct lowering *l, const struct program_binding 
 bool lower_schedule(struct lowering *l, const struct schedule_wish *wish, forge_schedule_facts *out_facts);
 
 /* lower_order.c: changes the list of launches, before lower_merge. */
-struct recomputation;
+struct rematerialisation;
 /* Puts launches and bindings into an order. order: [launch_count]. */
 bool lower_reorder(struct lowering *l, const uint32_t *order);
 /* Adds the copies of launches, with buffers for their results, and puts all launches into the order. Bindings
  * then refer to the results of copies. */
-bool lower_copies(struct lowering *l, const struct recomputation *recomputation);
+bool lower_copies(struct lowering *l, const struct rematerialisation *rematerialisation);
 
 /* merge.c: merges buffers for writes, outputs and in-place operands. */
 bool lower_merge(struct lowering *l);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "forge/compiler/lower.h"
-#include "forge/compiler/recompute.h"
+#include "forge/compiler/rematerialise.h"
 
 static bool no_memory(struct lowering *l)
 {
@@ -68,12 +68,13 @@ static bool add_copy(struct lowering *l, uint32_t launch)
     memcpy(&l->bindings[l->binding_count], &l->bindings[copy.record.first_binding],
            count * sizeof *l->bindings);
     copy.record.first_binding = (uint32_t)l->binding_count;
+    copy.number = PROGRAM_NONE;
     l->binding_count += count;
     l->launches[l->launch_count++] = copy;
     return true;
 }
 
-bool lower_copies(struct lowering *l, const struct recomputation *r)
+bool lower_copies(struct lowering *l, const struct rematerialisation *r)
 {
     uint32_t buffers = (uint32_t)l->buffer_count;
     for (size_t v = buffers; v < r->problem.value_count; v++)

@@ -14,7 +14,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "forge/compiler/lower.h"
-#include "forge/compiler/recompute.h"
+#include "forge/compiler/rematerialise.h"
 #include "forge/ir/fields.h"
 #include "forge/ir/library.h"
 #include "forge/ir/operation_cost.h"
@@ -39,13 +39,13 @@ static bool no_memory(struct lowering *l)
 
 /* --- edges ---------------------------------------------------------------------------------------------- */
 
-static bool add_edge(struct description *d, uint32_t before, uint32_t after)
+static bool add_edge(struct description *d, uint32_t before, uint32_t after, bool is_overwrite)
 {
     if (before >= after) /* also PROGRAM_NONE: no launch writes the buffer */
         return true;
     if (!ARRAY_ROOM(d->edges, d->edge_capacity, d->edge_count))
         return no_memory(d->l);
-    d->edges[d->edge_count++] = (struct schedule_edge){before, after};
+    d->edges[d->edge_count++] = (struct schedule_edge){before, after, is_overwrite};
     return true;
 }
 
@@ -56,7 +56,7 @@ static bool add_edges_of_readers(struct description *d, uint32_t buffer, uint32_
     for (uint32_t i = 0; i < after && i < l->launch_count; i++) {
         const struct program_launch *record = &l->launches[i].record;
         for (uint32_t k = 0; k < record->input_count; k++)
-            if (l->bindings[record->first_binding + k].buffer == buffer && !add_edge(d, i, after))
+            if (l->bindings[record->first_binding + k].buffer == buffer && !add_edge(d, i, after, true))
                 return false;
     }
     return true;
@@ -78,7 +78,7 @@ static bool add_edges(struct description *d)
         const struct program_launch *record = &l->launches[i].record;
         const struct program_binding *inputs = &l->bindings[record->first_binding];
         for (uint32_t k = 0; k < record->input_count; k++)
-            if (!add_edge(d, l->buffers[inputs[k].buffer].writer, i))
+            if (!add_edge(d, l->buffers[inputs[k].buffer].writer, i, false))
                 return false;
         if (is_partial_write(l, &l->launches[i]) && !add_edges_of_readers(d, inputs[0].buffer, i))
             return false;
@@ -271,9 +271,9 @@ static bool repeat_launches(struct description *d, const struct schedule_wish *w
                             struct schedule *schedule, size_t *out_copies)
 {
     struct lowering *l = d->l;
-    struct recomputation r;
+    struct rematerialisation r;
     struct schedule_cost before = schedule->before, cores_only = schedule->cores_only;
-    bool done = recompute(&d->problem, schedule->order, &r) || no_memory(l);
+    bool done = rematerialise(&d->problem, schedule->order, &r) || no_memory(l);
     *out_copies = done ? r.problem.launch_count - l->launch_count : 0;
     if (*out_copies) {
         done = lower_copies(l, &r);
@@ -285,7 +285,7 @@ static bool repeat_launches(struct description *d, const struct schedule_wish *w
         schedule->before = before;
         schedule->cores_only = cores_only;
     }
-    recompute_free(&r);
+    rematerialisation_free(&r);
     return done;
 }
 
@@ -312,8 +312,10 @@ static void fill_facts(const struct description *d, const struct schedule *s, si
         facts->given_bytes[level] = s->before.bytes[level];
         facts->chosen_bytes[level] = s->after.bytes[level];
     }
-    for (uint32_t i = 0; i < d->problem.launch_count; i++) {
-        facts->moved += s->order[i] != i;
+    for (uint32_t i = 0, rank = 0; i < d->problem.launch_count; i++) {
+        uint32_t number = d->l->launches[i].number; /* the launches are in the chosen order now */
+        facts->moved += number != PROGRAM_NONE && number != rank;
+        rank += number != PROGRAM_NONE;
         facts->limited += s->cores[i] < useful_cores(d, i);
         facts->min_cores = s->cores[i] < facts->min_cores ? s->cores[i] : facts->min_cores;
         facts->max_cores = s->cores[i] > facts->max_cores ? s->cores[i] : facts->max_cores;
@@ -325,6 +327,8 @@ bool lower_schedule(struct lowering *l, const struct schedule_wish *wish, forge_
     struct description d = {.l = l};
     struct schedule schedule = {0};
     size_t copies = 0;
+    for (uint32_t i = 0; i < l->launch_count; i++)
+        l->launches[i].number = i;
     bool done = describe(&d, wish) && (schedule_find(&d.problem, &schedule) || no_memory(l));
     if (done && schedule.after.peak_bytes > d.problem.max_bytes)
         done = repeat_launches(&d, wish, &schedule, &copies);

@@ -43,6 +43,8 @@ struct schedule_launch {
 /* Launch `after` must run after launch `before`. */
 struct schedule_edge {
     uint32_t before, after;
+    bool
+        is_overwrite; /* because `after` may overwrite an operand of `before`; else because it reads a result */
 };
 
 /* The launches to schedule, and the bounds. The launches are in an order that satisfies all edges. All arrays

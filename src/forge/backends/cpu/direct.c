@@ -45,7 +45,8 @@ static void transpose(const struct launch *launch, struct direct *d)
 static void set_sizes(const struct launch *launch, const struct conv_attributes *conv, struct direct *d)
 {
     const forge_dim *x = launch->inputs[d->x_input].shape.dims,
-                    *weight = launch->inputs[d->weight_input].shape.dims, *out = launch->outputs[0].shape.dims;
+                    *weight = launch->inputs[d->weight_input].shape.dims,
+                    *out = launch->outputs[0].shape.dims;
     int x_row = d->from == LAYOUT_LAST ? 1 : 2, row = d->to == LAYOUT_LAST ? 1 : 2;
     d->images = x[0];
     d->groups = conv->groups;

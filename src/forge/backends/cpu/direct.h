@@ -54,7 +54,7 @@ struct direct {
     int64_t taps[2], stride[2], dilation[2], before[2];
     enum value_layout from, to;
     uint8_t x_input, weight_input; /* numbers of these inputs of the launch */
-    bool is_copied; /* rows of x are copied to scratch memory */
+    bool is_copied;                /* rows of x are copied to scratch memory */
     /* x, or the copy of its rows: distances between pixels (16 or 1), channels, blocks, and the rows that two
      * neighbouring rows of the result read */
     int64_t next_pixel, next_channel, next_block, next_row;

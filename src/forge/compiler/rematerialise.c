@@ -1,4 +1,4 @@
-/* compiler/recompute.c - see recompute.h.
+/* compiler/rematerialise.c - see rematerialise.h.
  *
  * A candidate is a value that is live at the position with the most live bytes, and that is read again after
  * it. The launch that computes the value is repeated before its next reader. An operand of that launch that
@@ -6,37 +6,43 @@
  *
  * The greedy choice is that of Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016
  * (arXiv:1604.06174), in the form for any graph that compilers use (rematerialisation). */
-#include "forge/compiler/recompute.h"
+#include "forge/compiler/rematerialise.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = UINT32_MAX, MAX_TOGETHER = 16, MAX_CANDIDATES = 24 };
+/* Limits: launches that are repeated together, candidates of a step, the launches above which a step has
+ * fewer candidates, and steps of the model in all trials. */
+enum { NONE = UINT32_MAX, MAX_TOGETHER = 16, MAX_CANDIDATES = 24, LARGE = 500, FEW_CANDIDATES = 6 };
+#define MAX_WORK 200e6
 
-/* Numbers of launches and of accesses in use; all arrays have room for twice those of the problem. */
+/* Capacities of arrays. */
 struct size {
     size_t launches, accesses, values;
 };
 
-struct recomputing {
+struct search {
     const struct schedule_problem *given;
-    struct recomputation *out;
+    struct rematerialisation *out;
     struct size capacity;
     bool *may_repeat;              /* [given->launch_count] */
-    struct schedule_edge *changes; /* `before` reads what `after` changes */
+    struct schedule_edge *changes; /* those edges whose `after` may overwrite an operand of `before` */
     size_t change_count;
-    uint32_t *position;         /* by launch */
-    uint32_t *writer;           /* by value: the launch that writes it, or NONE */
-    uint32_t *last_read;        /* by value: position of its last reader */
-    double *live;               /* by position */
-    double *distances;          /* by access */
-    struct recomputation trial; /* a second set of arrays */
+    uint32_t *position;             /* by launch */
+    uint32_t *writer;               /* by value: the launch that writes it, or NONE */
+    uint32_t *last_read;            /* by value: position of its last reader */
+    double *live;                   /* by position */
+    double *distances;              /* by access */
+    double per_second, per_joule;   /* by which the objective grows with each second and joule of copies */
+    double work;                    /* steps of the model so far */
+    bool has_failed;                /* out of memory */
+    struct rematerialisation trial; /* a second set of arrays */
 };
 
 /* --- memory --------------------------------------------------------------------------------------------- */
 
-static bool allocate(struct recomputation *r, const struct size *capacity)
+static bool allocate(struct rematerialisation *r, const struct size *capacity)
 {
     r->order = calloc(capacity->launches, sizeof *r->order);
     r->launch_of = calloc(capacity->launches, sizeof *r->launch_of);
@@ -47,18 +53,18 @@ static bool allocate(struct recomputation *r, const struct size *capacity)
     return r->order && r->launch_of && r->launches && r->accesses && r->values && r->access_of;
 }
 
-void recompute_free(struct recomputation *recomputation)
+void rematerialisation_free(struct rematerialisation *rematerialisation)
 {
-    free(recomputation->order);
-    free(recomputation->launch_of);
-    free(recomputation->launches);
-    free(recomputation->accesses);
-    free(recomputation->values);
-    free(recomputation->access_of);
+    free(rematerialisation->order);
+    free(rematerialisation->launch_of);
+    free(rematerialisation->launches);
+    free(rematerialisation->accesses);
+    free(rematerialisation->values);
+    free(rematerialisation->access_of);
 }
 
 /* Copies all parts that are in use. */
-static void assign(struct recomputation *to, const struct recomputation *from)
+static void assign(struct rematerialisation *to, const struct rematerialisation *from)
 {
     const struct schedule_problem *p = &from->problem;
     memcpy(to->order, from->order, p->launch_count * sizeof *to->order);
@@ -74,17 +80,17 @@ static void assign(struct recomputation *to, const struct recomputation *from)
     to->problem.values = to->values;
 }
 
-static void begin(struct recomputing *r, const uint32_t *order)
+static void begin(struct search *r, const uint32_t *order)
 {
     const struct schedule_problem *given = r->given;
-    struct recomputation *out = r->out;
-    struct recomputation view = {.problem = *given,
-                                 .order = (uint32_t *)order,
-                                 .launch_of = r->position,
-                                 .access_of = r->writer,
-                                 .launches = (struct schedule_launch *)given->launches,
-                                 .accesses = (struct schedule_access *)given->accesses,
-                                 .values = (struct schedule_value *)given->values};
+    struct rematerialisation *out = r->out;
+    struct rematerialisation view = {.problem = *given,
+                                     .order = (uint32_t *)order,
+                                     .launch_of = r->position,
+                                     .access_of = r->writer,
+                                     .launches = (struct schedule_launch *)given->launches,
+                                     .accesses = (struct schedule_access *)given->accesses,
+                                     .values = (struct schedule_value *)given->values};
     for (uint32_t i = 0; i < given->launch_count; i++)
         r->position[i] = i;
     assign(out, &view);
@@ -103,22 +109,6 @@ static bool reads(const struct schedule_problem *p, uint32_t launch, uint32_t va
     return false;
 }
 
-/* Returns true if `after` may change an operand of `before`: it writes this value, or it does not come later
- * for the sake of a result of `before`. */
-static bool is_change(const struct schedule_problem *p, const struct schedule_edge *edge)
-{
-    const struct schedule_launch *before = &p->launches[edge->before], *after = &p->launches[edge->after];
-    uint32_t results = before->first_access + before->read_count;
-    uint32_t changed = after->first_access + after->read_count;
-    bool is_read = false;
-    for (uint32_t k = changed; k < changed + after->write_count; k++)
-        if (reads(p, edge->before, p->accesses[k].value))
-            return true;
-    for (uint32_t k = results; k < results + before->write_count; k++)
-        is_read |= reads(p, edge->after, p->accesses[k].value);
-    return !is_read;
-}
-
 /* Returns true if the launch writes only values that it may write again elsewhere. */
 static bool writes_arena(const struct schedule_problem *p, const struct schedule_launch *l)
 {
@@ -130,13 +120,13 @@ static bool writes_arena(const struct schedule_problem *p, const struct schedule
 
 /* Finds the launches that cannot run twice: those that write values which last, or that change an operand of
  * earlier launches. */
-static void find_changes(struct recomputing *r)
+static void find_changes(struct search *r)
 {
     for (size_t i = 0; i < r->given->launch_count; i++)
         r->may_repeat[i] = writes_arena(r->given, &r->given->launches[i]);
     for (size_t i = 0; i < r->given->edge_count; i++) {
         const struct schedule_edge *edge = &r->given->edges[i];
-        if (!is_change(r->given, edge))
+        if (!edge->is_overwrite)
             continue;
         r->changes[r->change_count++] = *edge;
         r->may_repeat[edge->after] = false;
@@ -144,7 +134,7 @@ static void find_changes(struct recomputing *r)
 }
 
 /* Returns true if a copy of the launch may run at the position: none of its operands has changed. */
-static bool may_run_at(const struct recomputing *r, uint32_t launch, uint32_t at)
+static bool may_run_at(const struct search *r, uint32_t launch, uint32_t at)
 {
     uint32_t original = r->out->launch_of[launch];
     for (size_t i = 0; i < r->change_count; i++)
@@ -154,7 +144,7 @@ static bool may_run_at(const struct recomputing *r, uint32_t launch, uint32_t at
 }
 
 /* Fills the positions of launches and values in the order of `out`. */
-static void locate(struct recomputing *r)
+static void locate(struct search *r)
 {
     const struct schedule_problem *p = &r->out->problem;
     for (uint32_t v = 0; v < p->value_count; v++) {
@@ -185,13 +175,13 @@ struct insertion {
 };
 
 /* Returns true if a value is in memory at the position without being kept for it. */
-static bool is_there(const struct recomputing *r, uint32_t value, uint32_t at)
+static bool is_there(const struct search *r, uint32_t value, uint32_t at)
 {
     return !r->out->problem.values[value].is_arena || r->writer[value] == NONE || r->last_read[value] >= at;
 }
 
 /* Adds the launches that compute operands which are no longer in memory, as far as they may run again. */
-static void add_operands(const struct recomputing *r, struct insertion *insertion)
+static void add_operands(const struct search *r, struct insertion *insertion)
 {
     const struct schedule_problem *p = &r->out->problem;
     for (uint32_t i = 0; i < insertion->count; i++) {
@@ -209,7 +199,7 @@ static void add_operands(const struct recomputing *r, struct insertion *insertio
 }
 
 /* Sorts the launches by their positions. */
-static void sort(const struct recomputing *r, struct insertion *insertion)
+static void sort(const struct search *r, struct insertion *insertion)
 {
     uint32_t *launches = insertion->launches;
     for (uint32_t i = 1; i < insertion->count; i++)
@@ -221,7 +211,7 @@ static void sort(const struct recomputing *r, struct insertion *insertion)
 }
 
 /* Lets the launches of `t` from position `from` on read `copy` instead of `value`. */
-static void redirect(struct recomputation *t, uint32_t from, uint32_t value, uint32_t copy)
+static void redirect(struct rematerialisation *t, uint32_t from, uint32_t value, uint32_t copy)
 {
     for (size_t at = from; at < t->problem.launch_count; at++) {
         const struct schedule_launch *l = &t->launches[t->order[at]];
@@ -233,7 +223,7 @@ static void redirect(struct recomputation *t, uint32_t from, uint32_t value, uin
 
 /* Adds a copy of the launch at a position, with new values that later launches read. Returns false if there
  * is no room. */
-static bool insert(struct recomputation *t, const struct size *capacity, uint32_t launch, uint32_t at)
+static bool insert(struct rematerialisation *t, const struct size *capacity, uint32_t launch, uint32_t at)
 {
     struct schedule_problem *p = &t->problem;
     struct schedule_launch *l = &t->launches[p->launch_count];
@@ -261,18 +251,21 @@ static bool insert(struct recomputation *t, const struct size *capacity, uint32_
     return true;
 }
 
-/* Returns the bytes above the bound, added up over all positions; NaN if out of memory. */
-static double excess_of(struct recomputing *r, struct recomputation *t)
+/* Returns the bytes above the bound, added up over all positions. */
+static double excess_of(struct search *r, struct rematerialisation *t)
 {
+    const struct schedule_problem *p = &t->problem;
     double sum = 0;
-    t->peak_bytes = schedule_trace(&t->problem, t->order, r->distances, r->live);
-    for (size_t at = 0; at < t->problem.launch_count; at++)
+    t->peak_bytes = schedule_trace(p, t->order, r->distances, r->live);
+    r->has_failed |= isnan(t->peak_bytes);
+    r->work += 16. * (double)(p->launch_count + p->access_count) + (double)p->value_count;
+    for (size_t at = 0; at < p->launch_count; at++)
         sum += fmax(0, r->live[at] - r->given->max_bytes);
-    return isnan(t->peak_bytes) ? NAN : sum;
+    return sum;
 }
 
 /* Makes the trial, which has the copies of the insertion. Returns false if there is no room. */
-static bool make_trial(struct recomputing *r, struct insertion *insertion)
+static bool make_trial(struct search *r, struct insertion *insertion)
 {
     add_operands(r, insertion);
     sort(r, insertion);
@@ -284,24 +277,48 @@ static bool make_trial(struct recomputing *r, struct insertion *insertion)
     return true;
 }
 
-/* Returns the cost of the copies in the trial, on all cores. */
-static double cost_of(const struct recomputing *r, uint32_t count)
+/* Returns the cost of a launch on all cores that it can use. */
+static struct schedule_cost launch_cost(const struct schedule_problem *p, uint32_t launch,
+                                        const double *distances)
+{
+    size_t parts = p->launches[launch].work.parts;
+    return schedule_launch_cost(
+        p, launch, parts < p->rates->cores ? (unsigned)(parts ? parts : 1) : p->rates->cores, distances);
+}
+
+/* Returns by how much the copies in the trial increase what the objective minimises. */
+static double cost_of(const struct search *r, uint32_t count)
 {
     const struct schedule_problem *p = &r->trial.problem;
-    struct schedule_cost sum = {0};
+    double sum = 0;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t launch = (uint32_t)p->launch_count - 1 - i;
-        struct schedule_cost cost = schedule_launch_cost(p, launch, p->rates->cores, r->distances);
+        struct schedule_cost cost = launch_cost(p, (uint32_t)p->launch_count - 1 - i, r->distances);
+        sum += r->per_second * cost.seconds + r->per_joule * cost.joules;
+    }
+    return sum;
+}
+
+/* Sets the weights. The product of joules and seconds grows by joules * s + seconds * j. */
+static void set_weights(struct search *r)
+{
+    struct schedule_cost sum = {0};
+    for (uint32_t i = 0; i < r->given->launch_count; i++) {
+        struct schedule_cost cost = launch_cost(r->given, i, r->distances);
         sum.seconds += cost.seconds;
         sum.joules += cost.joules;
     }
-    return schedule_score(p->objective, &sum);
+    r->per_second = r->given->objective == FORGE_MINIMISE_TIME ? 1 : 0;
+    r->per_joule = r->given->objective == FORGE_MINIMISE_ENERGY ? 1 : 0;
+    if (r->given->objective == FORGE_MINIMISE_EDP) {
+        r->per_second = sum.joules;
+        r->per_joule = sum.seconds;
+    }
 }
 
 /* --- the search ----------------------------------------------------------------------------------------- */
 
 /* Returns the position of the first launch after `at` that reads the value; NONE if there is none. */
-static uint32_t next_reader(const struct recomputing *r, uint32_t value, uint32_t at)
+static uint32_t next_reader(const struct search *r, uint32_t value, uint32_t at)
 {
     const struct schedule_problem *p = &r->out->problem;
     while (++at < p->launch_count)
@@ -311,7 +328,7 @@ static uint32_t next_reader(const struct recomputing *r, uint32_t value, uint32_
 }
 
 /* Returns the position with the most live bytes. */
-static uint32_t fullest(const struct recomputing *r)
+static uint32_t fullest(const struct search *r)
 {
     uint32_t best = 0;
     for (uint32_t at = 0; at < r->out->problem.launch_count; at++)
@@ -321,7 +338,7 @@ static uint32_t fullest(const struct recomputing *r)
 }
 
 /* Returns true if the value is live at the position, where no launch uses it, and can be computed again. */
-static bool is_candidate(const struct recomputing *r, uint32_t value, uint32_t at)
+static bool is_candidate(const struct search *r, uint32_t value, uint32_t at)
 {
     const struct schedule_problem *p = &r->out->problem;
     return p->values[value].is_arena && p->values[value].bytes > 0 && r->writer[value] != NONE &&
@@ -330,18 +347,18 @@ static bool is_candidate(const struct recomputing *r, uint32_t value, uint32_t a
 }
 
 /* Fills the largest candidates at the position. Returns their number. */
-static uint32_t find_candidates(const struct recomputing *r, uint32_t at, uint32_t candidates[MAX_CANDIDATES])
+static uint32_t find_candidates(const struct search *r, uint32_t at, uint32_t candidates[MAX_CANDIDATES])
 {
     const struct schedule_value *values = r->out->problem.values;
-    uint32_t count = 0;
+    uint32_t count = 0, limit = r->out->problem.launch_count > LARGE ? FEW_CANDIDATES : MAX_CANDIDATES;
     for (uint32_t v = 0; v < r->out->problem.value_count; v++) {
         if (!is_candidate(r, v, at))
             continue;
-        uint32_t k = count < MAX_CANDIDATES ? count++ : MAX_CANDIDATES;
+        uint32_t k = count < limit ? count++ : limit;
         for (; k > 0 && values[candidates[k - 1]].bytes < values[v].bytes; k--)
-            if (k < MAX_CANDIDATES)
+            if (k < limit)
                 candidates[k] = candidates[k - 1];
-        if (k < MAX_CANDIDATES)
+        if (k < limit)
             candidates[k] = v;
     }
     return count;
@@ -349,7 +366,7 @@ static uint32_t find_candidates(const struct recomputing *r, uint32_t at, uint32
 
 /* Makes the change that removes most of the excess for its cost. Returns false if no change removes any, or
  * if out of memory. */
-static bool improve(struct recomputing *r, double *excess)
+static bool improve(struct search *r, double *excess)
 {
     uint32_t candidates[MAX_CANDIDATES];
     struct insertion best = {0};
@@ -357,9 +374,9 @@ static bool improve(struct recomputing *r, double *excess)
     locate(r);
     uint32_t at = fullest(r), count = find_candidates(r, at, candidates);
     for (uint32_t c = 0; c < count; c++)
-        for (uint32_t most = 1; most <= MAX_TOGETHER; most *= 2) {
+        for (uint32_t max_launches = 1; max_launches <= MAX_TOGETHER; max_launches *= 2) {
             struct insertion insertion = {.at = next_reader(r, candidates[c], at),
-                                          .max_launches = most,
+                                          .max_launches = max_launches,
                                           .launches = {r->writer[candidates[c]]},
                                           .count = 1};
             if (!may_run_at(r, insertion.launches[0], insertion.at) || !make_trial(r, &insertion))
@@ -369,42 +386,44 @@ static bool improve(struct recomputing *r, double *excess)
                 best_gain = gain;
                 best = insertion;
             }
-            if (insertion.count < most)
+            if (insertion.count < max_launches)
                 break; /* more launches change nothing */
         }
     if (!best.count || !make_trial(r, &best))
         return false;
     assign(r->out, &r->trial);
     *excess = excess_of(r, r->out);
-    return !isnan(*excess);
+    return !r->has_failed;
 }
 
-bool recompute(const struct schedule_problem *problem, const uint32_t *order, struct recomputation *out)
+bool rematerialise(const struct schedule_problem *problem, const uint32_t *order,
+                   struct rematerialisation *out)
 {
     struct size capacity = {2 * problem->launch_count + 1, 2 * problem->access_count + 1,
                             problem->value_count + problem->access_count + 1};
-    struct recomputing r = {.given = problem,
-                            .out = out,
-                            .capacity = capacity,
-                            .may_repeat = calloc(capacity.launches, sizeof *r.may_repeat),
-                            .changes = calloc(problem->edge_count + 1, sizeof *r.changes),
-                            .position = calloc(capacity.launches, sizeof *r.position),
-                            .writer = calloc(capacity.values, sizeof *r.writer),
-                            .last_read = calloc(capacity.values, sizeof *r.last_read),
-                            .live = calloc(capacity.launches, sizeof *r.live),
-                            .distances = calloc(capacity.accesses, sizeof *r.distances)};
-    *out = (struct recomputation){0};
+    struct search r = {.given = problem,
+                       .out = out,
+                       .capacity = capacity,
+                       .may_repeat = calloc(capacity.launches, sizeof *r.may_repeat),
+                       .changes = calloc(problem->edge_count + 1, sizeof *r.changes),
+                       .position = calloc(capacity.launches, sizeof *r.position),
+                       .writer = calloc(capacity.values, sizeof *r.writer),
+                       .last_read = calloc(capacity.values, sizeof *r.last_read),
+                       .live = calloc(capacity.launches, sizeof *r.live),
+                       .distances = calloc(capacity.accesses, sizeof *r.distances)};
+    *out = (struct rematerialisation){0};
     bool is_ok = allocate(out, &capacity) && allocate(&r.trial, &capacity) && r.may_repeat && r.changes &&
                  r.position && r.writer && r.last_read && r.live && r.distances;
     if (is_ok) {
         begin(&r, order);
         find_changes(&r);
         double excess = excess_of(&r, out);
-        while (excess > 0 && improve(&r, &excess))
+        set_weights(&r);
+        while (excess > 0 && r.work < MAX_WORK && improve(&r, &excess))
             ;
-        is_ok = !isnan(excess);
+        is_ok = !r.has_failed;
     }
-    recompute_free(&r.trial);
+    rematerialisation_free(&r.trial);
     free(r.may_repeat);
     free(r.changes);
     free(r.position);
