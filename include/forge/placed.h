@@ -63,7 +63,8 @@ typedef struct forge_places_facts {
     uint32_t struct_size; /* number of bytes that the library filled in; may exceed the caller's structure */
     forge_minimise objective;
     size_t moved; /* nodes that are not on the best single place */
-    /* with all nodes that have a choice on one place, the best one; NaN: no place can run all of them */
+    /* with all nodes on one place, the best one, except those that cannot run there, which are where they
+     * were chosen to be */
     double single_seconds, single_joules;
     double chosen_seconds, chosen_joules;
     size_t transfer_count;
@@ -71,13 +72,14 @@ typedef struct forge_places_facts {
 } forge_places_facts;
 
 /* Creates a copy of the graph in which each node without a place (NULL) is on one of the `count` places, so
- * that the joules, the seconds or their product are as small as possible. Nodes with a place stay there. All
- * reads of a slot are on one place, and the node that writes it in place too. The choice is never worse than
- * all nodes on one place, and it is the best one for the joules or the seconds on two places if each value
- * has one reader. places: as for forge_compile_placed, each with a name, or NULL for the nodes that stay
- * without a place. objective: not FORGE_MINIMISE_NONE. The caller owns the new graph (forge_graph_free).
- * out_facts: may be NULL; set struct_size. JOULE_INVALID: errors of forge_compile_placed, or a wrong
- * objective. JOULE_UNSUPPORTED: no device can run a node. */
+ * that the joules, the seconds or their product are as small as possible. Nodes with a place stay there. A
+ * slot is on one place, with all its reads and the node that writes it. Inputs and constants need no
+ * transfers. The choice is never worse than all nodes on one place. It is the best one for the joules or the
+ * seconds on two places if each value has one reader. places: as for forge_compile_placed, each with a name,
+ * or NULL for the nodes that stay without a place. objective: not FORGE_MINIMISE_NONE. The caller owns the
+ * new graph (forge_graph_free). out_facts: may be NULL; set struct_size. JOULE_INVALID: errors of
+ * forge_compile_placed, a wrong objective, or struct_size is too small. JOULE_UNSUPPORTED: no device can run
+ * a node. */
 FORGE_API joule_status forge_choose_places(const forge_graph *graph, const forge_place *places, size_t count,
                                            forge_minimise objective, forge_graph **out_graph,
                                            forge_places_facts *out_facts, joule_error *out_error);

@@ -1,7 +1,7 @@
 /* compiler/choose_places.c - forge_choose_places: what the nodes of a graph cost on each device, and the
  * graph with the chosen places; see place_choice.h.
  *
- * A part is a node, or a slot's read together with the node that writes the slot in place. */
+ * A part is a node, or a slot's read together with the node that writes the slot. */
 #include <forge/placed.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 #include "forge/compiler/place_choice.h"
 #include "forge/compiler/schedule.h"
 #include "forge/hal/backend.h"
+#include "forge/ir/library.h"
 #include "forge/ir/operation_cost.h"
 
 enum { NONE = UINT32_MAX };
@@ -35,17 +36,12 @@ struct choosing {
 
 /* --- costs ---------------------------------------------------------------------------------------------- */
 
-static struct view view_of(const forge_graph *graph, forge_value value)
-{
-    return view_packed(graph->values[value].dtype, NULL, graph->values[value].shape);
-}
-
 /* Returns the cost of one launch on all cores of a device. */
 static struct place_cost cost_of_work(forge_device *device, const struct device_rates *rates,
                                       const struct launch *launch, const struct program_cost *cost)
 {
     struct schedule_access accesses[PROGRAM_MAX_OPERANDS];
-    double distances[PROGRAM_MAX_OPERANDS], operands = 0;
+    double distances[PROGRAM_MAX_OPERANDS], bytes[PROGRAM_MAX_OPERANDS], operands = 0;
     size_t count = launch->input_count + launch->output_count;
     struct schedule_launch work = {.flop = cost->flop * (launch->outputs[0].dtype == FORGE_F64 ? 2 : 1),
                                    .work = {.parts = 1},
@@ -55,54 +51,65 @@ static struct place_cost cost_of_work(forge_device *device, const struct device_
         .rates = rates, .accesses = accesses, .launches = &work, .access_count = count, .launch_count = 1};
     device->ops->work(device, launch, cost, &work.work);
     for (size_t i = 0; i < count; i++) {
-        accesses[i] = (struct schedule_access){
-            .bytes = cost_view_bytes(i < launch->input_count ? &launch->inputs[i]
-                                                             : &launch->outputs[i - launch->input_count])};
-        operands += accesses[i].bytes;
+        bytes[i] = cost_view_bytes(i < launch->input_count ? &launch->inputs[i]
+                                                           : &launch->outputs[i - launch->input_count]);
+        operands += bytes[i];
     }
-    for (size_t i = 0; i < count; i++)
+    schedule_divide_bytes(bytes, launch->input_count, launch->output_count, cost->read_bytes,
+                          cost->written_bytes, bytes);
+    for (size_t i = 0; i < count; i++) {
+        accesses[i] = (struct schedule_access){.bytes = bytes[i]};
         distances[i] = operands;
+    }
     unsigned cores = work.work.parts < rates->cores ? (unsigned)work.work.parts : rates->cores;
     struct schedule_cost sum = schedule_launch_cost(&problem, 0, cores ? cores : 1, distances);
     return (struct place_cost){sum.seconds, sum.joules};
 }
 
 static struct place_cost cost_of_nodes(const forge_graph *graph, forge_device *device,
-                                       const struct device_rates *rates, struct body_costs *cache);
+                                       const struct device_rates *rates);
 
-/* Returns the cost of a node. Of a composite without a kernel, returns the cost of its body. */
+/* Returns the cost of a node. Of a composite without a kernel, returns the cost of its body. A node that
+ * writes only parts of its first operand counts as in place, as in a schedule. */
 static struct place_cost cost_on(const forge_graph *graph, const struct node *node, forge_device *device,
-                                 const struct device_rates *rates, struct body_costs *cache)
+                                 const struct device_rates *rates)
 {
+    static const int64_t no_symbols[1];
     struct view views[PROGRAM_MAX_OPERANDS];
     struct selection selection;
+    const struct composite_attributes *composite = node->op == OP_COMPOSITE ? node->attributes : NULL;
+    size_t inputs = node->input_count;
     struct launch launch = {.op = (enum op)node->op,
                             .attributes = node->attributes,
                             .inputs = views,
-                            .input_count = node->input_count,
-                            .outputs = views + node->input_count,
+                            .input_count = inputs,
+                            .outputs = views + inputs,
                             .output_count = node->output_count};
-    if (node->input_count + (node->op == OP_IOTA) == 0 || node_is_view(node) || node->op == OP_TRANSFER)
+    if (inputs + (node->op == OP_IOTA) == 0 || node_is_view(node) || node->op == OP_TRANSFER)
         return (struct place_cost){0};
-    for (size_t i = 0; i < node->input_count; i++)
-        views[i] = view_of(graph, node_input(graph, node, i));
-    for (size_t k = 0; k < node->output_count; k++)
-        views[node->input_count + k] = view_of(graph, node->output + (forge_value)k);
-    if (device->ops->select(device, &launch, &selection) == JOULE_OK) {
-        struct program_cost cost = cost_of_kernel(graph, node, cache);
-        return cost_of_work(device, rates, &launch, &cost);
+    for (size_t i = 0; i < inputs + node->output_count; i++) {
+        const struct value *value =
+            &graph
+                 ->values[i < inputs ? node_input(graph, node, i) : node->output + (forge_value)(i - inputs)];
+        views[i] = view_packed(value->dtype, &views[i], value->shape);
     }
-    const struct composite_attributes *composite = node->attributes;
-    return node->op == OP_COMPOSITE ? cost_of_nodes(composite->body, device, rates, cache)
-                                    : (struct place_cost){INFINITY, INFINITY};
+    if (device->ops->select(device, &launch, &selection) != JOULE_OK)
+        return composite ? cost_of_nodes(composite->body, device, rates)
+                         : (struct place_cost){INFINITY, INFINITY};
+    bool is_partial = node->op == OP_SCATTER || (composite && library_writes_parts(composite));
+    if (is_partial && in_place_may(selection.in_place, 0, 0))
+        views[inputs].data = views[0].data; /* costs of launches recognise an in-place launch by this */
+    struct program_cost cost =
+        composite ? cost_of_composite(&launch, composite->body, no_symbols, 0) : cost_of_launch(&launch);
+    return cost_of_work(device, rates, &launch, &cost);
 }
 
 static struct place_cost cost_of_nodes(const forge_graph *graph, forge_device *device,
-                                       const struct device_rates *rates, struct body_costs *cache)
+                                       const struct device_rates *rates)
 {
     struct place_cost sum = {0};
     for (size_t n = 0; n < graph->node_count; n++) {
-        struct place_cost cost = cost_on(graph, &graph->nodes[n], device, rates, cache);
+        struct place_cost cost = cost_on(graph, &graph->nodes[n], device, rates);
         sum.seconds += cost.seconds;
         sum.joules += cost.joules;
     }
@@ -115,7 +122,8 @@ static void set_transfer(struct choosing *c, size_t i, size_t k)
 {
     const size_t ends[] = {i, k};
     struct place_cost *start = &c->problem.start[i][k], *per_byte = &c->problem.per_byte[i][k];
-    for (int end = 0; i != k && end < 2; end++) {
+    bool is_needed = c->places[i].device != c->places[k].device;
+    for (int end = 0; is_needed && end < 2; end++) {
         const struct device_rates *r = &c->rates[ends[end]];
         double watts = r->static_watts + r->core_watts;
         double seconds =
@@ -134,14 +142,14 @@ static uint32_t part_of(const struct choosing *c, forge_value value)
     return c->part[c->graph->values[value].node];
 }
 
-/* Joins the node that writes a slot in place with the read of the slot. */
+/* Joins the node that writes a slot with the read of the slot: a slot has one place. */
 static void join_slots(struct choosing *c)
 {
     for (uint32_t n = 0; n < c->graph->node_count; n++)
         c->part[n] = n;
     for (size_t i = 0; i < c->graph->slot_count; i++) {
         const struct slot *slot = &c->graph->slots[i];
-        if (!slot->in_place || !slot->read || !slot->write)
+        if (!slot->read || !slot->write)
             continue;
         uint32_t from = part_of(c, slot->write), to = part_of(c, slot->read);
         for (uint32_t n = 0; n < c->graph->node_count; n++)
@@ -152,7 +160,8 @@ static void join_slots(struct choosing *c)
 static void add_edge(struct choosing *c, forge_value value, uint32_t to)
 {
     uint32_t from = part_of(c, value);
-    if (from != to && graph_producer(c->graph, value)->op != OP_CONSTANT) /* constants are on all places */
+    enum op op = (enum op)graph_producer(c->graph, value)->op;
+    if (from != to && op != OP_CONSTANT && op != OP_INPUT) /* both are on all places */
         c->edges[c->problem.edge_count++] = (struct place_edge){value, from, to};
 }
 
@@ -162,9 +171,6 @@ static void add_edges(struct choosing *c)
     for (uint32_t n = 0; n < graph->node_count; n++)
         for (size_t i = 0; i < graph->nodes[n].input_count; i++)
             add_edge(c, node_input(graph, &graph->nodes[n], i), c->part[n]);
-    for (size_t i = 0; i < graph->slot_count; i++)
-        if (graph->slots[i].read && graph->slots[i].write)
-            add_edge(c, graph->slots[i].write, part_of(c, graph->slots[i].read));
     for (forge_value v = 1; v < graph->value_count; v++)
         c->bytes[v] = (double)forge_dtype_size_bytes(graph->values[v].dtype,
                                                      forge_shape_elements(&graph->values[v].shape));
@@ -183,7 +189,6 @@ static size_t find_place(const struct choosing *c, const char *name)
 static joule_status add_costs(struct choosing *c, joule_error *error)
 {
     size_t count = c->problem.place_count;
-    struct body_costs cache = {0};
     joule_status status = JOULE_OK;
     for (uint32_t n = 0; status == JOULE_OK && n < c->graph->node_count; n++) {
         const struct node *node = &c->graph->nodes[n];
@@ -197,7 +202,7 @@ static joule_status add_costs(struct choosing *c, joule_error *error)
         for (size_t i = 0; i < count; i++) {
             struct place_cost cost = {INFINITY, INFINITY};
             if (!name || i == fixed)
-                cost = cost_on(c->graph, node, c->places[i].device, &c->rates[i], &cache);
+                cost = cost_on(c->graph, node, c->places[i].device, &c->rates[i]);
             can_run |= isfinite(cost.seconds);
             c->costs[c->part[n] * count + i].seconds += cost.seconds;
             c->costs[c->part[n] * count + i].joules += cost.joules;
@@ -206,7 +211,6 @@ static joule_status add_costs(struct choosing *c, joule_error *error)
             status = error_set(error, JOULE_UNSUPPORTED, "no device has a kernel for %s in '%s'",
                                op_name((enum op)node->op), c->graph->scopes[node->scope]);
     }
-    body_costs_free(&cache);
     return status;
 }
 
@@ -238,7 +242,7 @@ static joule_status make_graph(struct choosing *c, forge_graph **out_graph, joul
     return status;
 }
 
-/* Returns the best costs of all parts that have a choice on one place. */
+/* Returns the best costs with all parts that can run there on one place, and the others where they are. */
 static struct place_cost best_single(struct choosing *c, uint8_t *places, size_t *out_moved)
 {
     struct place_cost best = {NAN, NAN};
@@ -248,10 +252,11 @@ static struct place_cost best_single(struct choosing *c, uint8_t *places, size_t
     for (uint8_t place = 0; place < p->place_count; place++) {
         size_t moved = 0;
         for (size_t i = 0; i < p->part_count; i++) {
-            bool has_choice = c->graph->places[node_place(c->graph, &c->graph->nodes[i])] == NULL;
-            places[i] = has_choice ? place : c->chosen[i];
-            moved += c->part[i] == i && places[i] != c->chosen[i];
+            bool can_run = isfinite(p->costs[i * p->place_count + place].seconds);
+            places[i] = can_run ? place : c->chosen[i];
         }
+        for (size_t n = 0; n < c->graph->node_count; n++)
+            moved += places[c->part[n]] != c->chosen[c->part[n]];
         struct place_cost cost = place_sum_of(p, places, c->scratch).cost;
         double score = schedule_score(
             p->objective, &(struct schedule_cost){.seconds = cost.seconds, .joules = cost.joules});
@@ -280,8 +285,11 @@ static void fill_facts(struct choosing *c, uint8_t *places, forge_places_facts *
 
 /* Returns JOULE_INVALID if the graph, the places or the objective cannot be used. */
 static joule_status check(const forge_graph *graph, const forge_place *places, size_t count,
-                          forge_minimise objective, joule_error *error)
+                          forge_minimise objective, const forge_places_facts *facts, joule_error *error)
 {
+    if (facts && !abi_has_room(facts, SIZE_UP_TO(forge_places_facts, transfer_bytes)))
+        return error_set(error, JOULE_INVALID,
+                         "forge_places_facts: set struct_size to sizeof(forge_places_facts)");
     if (graph->dims.count)
         return error_set(
             error, JOULE_INVALID,
@@ -303,7 +311,7 @@ static joule_status choose(struct choosing *c, struct arena *arena, forge_graph 
                            forge_places_facts *out_facts, joule_error *error)
 {
     size_t nodes = c->graph->node_count + 1, count = c->problem.place_count;
-    size_t edges = c->graph->edge_count + c->graph->slot_count + 1;
+    size_t edges = c->graph->edge_count + 1;
     uint8_t *places = arena_alloc(arena, nodes);
     c->part = arena_alloc(arena, nodes * sizeof *c->part);
     c->chosen = arena_alloc(arena, nodes);
@@ -336,7 +344,7 @@ joule_status forge_choose_places(const forge_graph *graph, const forge_place *pl
 {
     struct choosing c = {.graph = graph, .places = places};
     struct arena arena = {0};
-    joule_status status = check(graph, places, count, objective, out_error);
+    joule_status status = check(graph, places, count, objective, out_facts, out_error);
     c.problem.place_count = count;
     c.problem.objective = objective;
     for (size_t i = 0; status == JOULE_OK && i < count; i++)

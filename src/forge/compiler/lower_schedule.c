@@ -127,22 +127,19 @@ static const void *attributes_of(struct description *d, const struct program_lau
     return d->attributes;
 }
 
-/* Fills the accesses of a launch. The bytes that the launch moves are divided among its operands in
- * proportion to their sizes. */
 static void describe_accesses(struct description *d, const struct lowered_launch *launch,
                               const struct view *views, const struct program_cost *cost)
 {
     const struct program_launch *record = &launch->record;
     size_t inputs = record->input_count, count = inputs + record->output_count;
-    double read = 0, written = 0;
+    double bytes[PROGRAM_MAX_OPERANDS];
     for (size_t k = 0; k < count; k++)
-        *(k < inputs ? &read : &written) += cost_view_bytes(&views[k]);
+        bytes[k] = cost_view_bytes(&views[k]);
+    schedule_divide_bytes(bytes, inputs, record->output_count, cost->read_bytes, cost->written_bytes, bytes);
     for (size_t k = 0; k < count; k++) {
         struct schedule_access *access = &d->accesses[record->first_binding + k];
-        double all = k < inputs ? read : written, moved = k < inputs ? cost->read_bytes : cost->written_bytes;
-        *access =
-            (struct schedule_access){.value = d->stored_in[d->l->bindings[record->first_binding + k].buffer],
-                                     .bytes = all > 0 ? cost_view_bytes(&views[k]) * moved / all : 0};
+        uint32_t buffer = d->l->bindings[record->first_binding + k].buffer;
+        *access = (struct schedule_access){.value = d->stored_in[buffer], .bytes = bytes[k]};
         for (size_t i = 0; k >= inputs && i < inputs && i < 32; i++)
             if (in_place_may(launch->in_place, k - inputs, i) && views[i].dtype == views[k].dtype &&
                 forge_shape_equal(&views[i].shape, &views[k].shape))

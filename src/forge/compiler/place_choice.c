@@ -14,7 +14,9 @@
 #include "forge/compiler/min_cut.h"
 #include "forge/compiler/schedule.h"
 
+/* Limits: rounds of a search, and steps of moves of single parts. */
 enum { MAX_ROUNDS = 20 };
+#define MAX_WORK 200e6
 
 struct choice {
     const struct place_problem *problem;
@@ -51,10 +53,10 @@ struct place_sum place_sum_of(const struct place_problem *p, const uint8_t *plac
     for (size_t e = 0; e < p->edge_count; e++) {
         const struct place_edge *edge = &p->edges[e];
         uint8_t from = places[edge->from], to = places[edge->to], bit = (uint8_t)(1u << to);
-        if (from == to || (scratch[edge->value] & bit))
+        struct place_cost cost = transfer_cost(p, from, to, p->bytes[edge->value]);
+        if (cost.seconds == 0 || (scratch[edge->value] & bit))
             continue;
         scratch[edge->value] |= bit;
-        struct place_cost cost = transfer_cost(p, from, to, p->bytes[edge->value]);
         sum.cost.seconds += cost.seconds;
         sum.cost.joules += cost.joules;
         sum.transfers++;
@@ -150,12 +152,17 @@ static bool keep_better(const struct choice *c, uint8_t *best, double *score)
 /* Moves single parts as long as this improves the exact costs. */
 static void improve(struct choice *c, uint8_t *best, double *score)
 {
+    const struct place_problem *p = c->problem;
+    double work = 0, of_trial = (double)(p->part_count + p->edge_count + p->value_count);
     bool is_better = true;
     memcpy(c->places, best, c->problem->part_count);
     for (int round = 0; is_better && round < MAX_ROUNDS; round++) {
         is_better = false;
-        for (size_t i = 0; i < c->problem->part_count; i++)
-            for (uint8_t place = 0; place < c->problem->place_count; place++) {
+        for (size_t i = 0; i < p->part_count; i++)
+            for (uint8_t place = 0; place < p->place_count && work < MAX_WORK; place++) {
+                if (place == best[i])
+                    continue;
+                work += of_trial;
                 c->places[i] = place;
                 is_better |= keep_better(c, best, score);
                 c->places[i] = best[i];
@@ -180,6 +187,19 @@ static bool expand_all(struct choice *c, double ratio, uint8_t *best, double *sc
     return true;
 }
 
+/* Puts all parts on one place, except parts that cannot run there: they begin where they cost least. */
+static void put_on(struct choice *c, uint8_t place)
+{
+    const struct place_problem *p = c->problem;
+    for (size_t i = 0; i < p->part_count; i++) {
+        const struct place_cost *costs = &p->costs[i * p->place_count];
+        c->places[i] = place;
+        for (uint8_t k = 0; !isfinite(costs[place].seconds) && k < p->place_count; k++)
+            if (costs[k].seconds < costs[c->places[i]].seconds)
+                c->places[i] = k;
+    }
+}
+
 /* Begins with all parts on one place. Returns false if out of memory. */
 static bool begin_with(struct choice *c, uint8_t place, const uint32_t *readers, uint8_t *best, double *score)
 {
@@ -188,7 +208,7 @@ static bool begin_with(struct choice *c, uint8_t place, const uint32_t *readers,
     for (double ratio = is_product ? 0.25 : 1; is_ok && ratio <= (is_product ? 4 : 1); ratio *= 2)
         for (int is_divided = 0; is_ok && is_divided < 2; is_divided++) {
             c->readers = is_divided ? readers : NULL;
-            memset(c->places, place, c->problem->part_count);
+            put_on(c, place);
             keep_better(c, best, score);
             is_ok = expand_all(c, ratio, best, score);
         }

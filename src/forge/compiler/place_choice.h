@@ -5,9 +5,9 @@
 #ifndef FORGE_COMPILER_PLACE_CHOICE_H
 #define FORGE_COMPILER_PLACE_CHOICE_H
 
-#include <forge/compiler.h>
+#include <forge/placed.h>
 
-enum { MAX_PLACES = 8 };
+enum { MAX_PLACES = FORGE_MAX_PLACED_DEVICES };
 
 struct place_cost {
     double seconds, joules;
@@ -25,7 +25,8 @@ struct place_problem {
     const struct place_edge *edges;
     const double *bytes; /* [value_count] */
     /* of a transfer from place i to place k: start[i][k] + bytes * per_byte[i][k]. Both are symmetric, 0 if i
-     * equals k, and no larger than the sum of two transfers by way of another place. */
+     * equals k or if no transfer is needed, and no larger than the sum of two transfers by way of another
+     * place. */
     struct place_cost start[MAX_PLACES][MAX_PLACES], per_byte[MAX_PLACES][MAX_PLACES];
     forge_minimise objective;
 };
@@ -39,7 +40,8 @@ struct place_sum {
 
 /* Returns the cost of a choice. places: [part_count]. scratch: [value_count]. */
 struct place_sum place_sum_of(const struct place_problem *problem, const uint8_t *places, uint8_t *scratch);
-/* Chooses a place for each part. Never worse than all parts on one place that can run them. out_places:
+/* Chooses a place for each part. Never worse than all parts on one place, with the parts that cannot run
+ * there where they cost least. out_places:
  * [part_count]. Returns false if out of memory. */
 bool place_choose(const struct place_problem *problem, uint8_t *out_places);
 

@@ -43,8 +43,8 @@ struct schedule_launch {
 /* Launch `after` must run after launch `before`. */
 struct schedule_edge {
     uint32_t before, after;
-    bool
-        is_overwrite; /* because `after` may overwrite an operand of `before`; else because it reads a result */
+    /* `after` may overwrite an operand of `before`; otherwise it reads a result */
+    bool is_overwrite;
 };
 
 /* The launches to schedule, and the bounds. The launches are in an order that satisfies all edges. All arrays
@@ -84,6 +84,10 @@ struct schedule {
 bool schedule_find(const struct schedule_problem *problem, struct schedule *out);
 void schedule_free(struct schedule *schedule);
 
+/* Divides the bytes that a launch moves among its operands, in proportion to their sizes. sizes, out_bytes:
+ * [reads + writes], may be the same array. */
+void schedule_divide_bytes(const double *sizes, size_t reads, size_t writes, double read_bytes,
+                           double written_bytes, double *out_bytes);
 /* Returns what the objective minimises: joules, seconds, or their product. */
 double schedule_score(forge_minimise objective, const struct schedule_cost *cost);
 

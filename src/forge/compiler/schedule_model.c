@@ -209,6 +209,18 @@ struct schedule_cost schedule_launch_cost(const struct schedule_problem *problem
     return cost;
 }
 
+void schedule_divide_bytes(const double *sizes, size_t reads, size_t writes, double read_bytes,
+                           double written_bytes, double *out_bytes)
+{
+    double read = 0, written = 0;
+    for (size_t i = 0; i < reads + writes; i++)
+        *(i < reads ? &read : &written) += sizes[i];
+    for (size_t i = 0; i < reads + writes; i++) {
+        double all = i < reads ? read : written, moved = i < reads ? read_bytes : written_bytes;
+        out_bytes[i] = all > 0 ? sizes[i] * moved / all : 0;
+    }
+}
+
 double schedule_score(forge_minimise objective, const struct schedule_cost *cost)
 {
     if (objective == FORGE_MINIMISE_TIME)

@@ -1,6 +1,6 @@
 /* Checks the CPU's kernels for direct convolutions and for images in other layouts (direct.h, reorder.h), for
- * each instruction set, against their bodies in f64. Also checks that the sums of a convolution do not depend on the layout of its
- * images. */
+ * each instruction set, against their bodies in f64. Also checks that the sums of a convolution do not depend
+ * on the layout of its images. */
 #include "forge/backends/cpu/direct.h"
 #include "forge/ir/layout.h"
 #include "unit/forge/composite_trial.h"

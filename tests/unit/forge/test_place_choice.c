@@ -330,34 +330,7 @@ static void test_each_node_goes_where_it_costs_least(void **state)
     forge_graph_free(graph);
 }
 
-static void test_given_places_stay(void **state)
-{
-    (void)state;
-    forge_places_facts facts;
-    forge_builder *b = forge_builder_new();
-    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(512, 512));
-    forge_place_set(b, "host");
-    x = forge_matmul(b, x, x, 0);
-    forge_place_set(b, NULL);
-    forge_output(b, "y", forge_exp(b, x));
-    forge_graph *graph = graph_of(b), *chosen = choose(graph, FORGE_MINIMISE_TIME, &facts);
-    assert_string_equal(place_of(chosen, OP_MATMUL), "host");
-    assert_string_equal(place_of(chosen, OP_UNARY), "host");
-    forge_graph_free(chosen);
-    const forge_place other[] = {{"elsewhere", devices[0]}};
-    chosen = NULL;
-    assert_int_equal(forge_choose_places(graph, other, 1, FORGE_MINIMISE_TIME, &chosen, NULL, &error),
-                     JOULE_INVALID);
-    assert_contains(error.message, "no device is given for the place 'host'");
-    assert_int_equal(forge_choose_places(graph, other, 1, FORGE_MINIMISE_NONE, &chosen, NULL, &error),
-                     JOULE_INVALID);
-    assert_int_equal(forge_choose_places(graph, other, 0, FORGE_MINIMISE_TIME, &chosen, NULL, &error),
-                     JOULE_INVALID);
-    assert_null(chosen);
-    forge_graph_free(graph);
-}
-
-/* Runs a placed graph with the inputs of a side, and compares all outputs. */
+/* Runs a placed graph and a side with zeros as inputs, and compares all outputs. */
 static void compare_placed(const forge_graph *placed_graph, const struct side *side)
 {
     const forge_place places[] = {{names[0], devices[0]}, {names[1], devices[1]}};
@@ -384,6 +357,90 @@ static void compare_placed(const forge_graph *placed_graph, const struct side *s
     forge_placed_free(placed);
     for (int i = 0; i < 2; i++)
         forge_states_free(states[i]);
+}
+
+/* The value that is written would be on the accelerator, and the reads of the slot on the host. */
+static void test_a_slot_is_on_one_place(void **state)
+{
+    (void)state;
+    forge_places_facts facts;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(512, 512));
+    forge_slot slot = forge_state(b, "s", FORGE_F32, forge_shape_of(512, 512), (forge_init){0});
+    forge_value r = forge_read(b, slot), w = forge_matmul(b, forge_matmul(b, x, x, 0), x, 0), y = w;
+    for (int i = 0; i < 40; i++) {
+        r = forge_unary(b, i % 2 ? FORGE_SIN : FORGE_COS, r);
+        y = forge_unary(b, i % 2 ? FORGE_COS : FORGE_SIN, y);
+    }
+    forge_output(b, "r", r);
+    forge_output(b, "y", y);
+    forge_write(b, slot, w, false);
+    forge_graph *graph = graph_of(b), *chosen = choose(graph, FORGE_MINIMISE_TIME, &facts);
+    assert_ok(graph_verify(chosen, &error), &error);
+    assert_string_equal(place_of(chosen, OP_READ), place_of(chosen, OP_MATMUL));
+    struct side side = side_load(devices[0], graph, NULL);
+    compare_placed(chosen, &side);
+    side_unload(&side);
+    forge_graph_free(chosen);
+    forge_graph_free(graph);
+}
+
+/* An input is set on each device that reads it, so it needs no transfer. */
+static void test_inputs_are_on_all_places(void **state)
+{
+    (void)state;
+    const forge_place places[] = {{names[0], devices[0]}, {names[1], devices[1]}};
+    forge_places_facts facts;
+    forge_segment_facts segment = {.struct_size = sizeof segment};
+    forge_placed *placed = NULL;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(512, 512)), y = x;
+    for (int i = 0; i < 40; i++)
+        y = forge_unary(b, i % 2 ? FORGE_SIN : FORGE_COS, y);
+    forge_output(b, "y", y);
+    forge_place_set(b, names[1]);
+    forge_output(b, "z", forge_matmul(b, x, x, 0));
+    rates[1].launch_s = 0.01;
+    forge_graph *graph = graph_of(b), *chosen = choose(graph, FORGE_MINIMISE_TIME, &facts);
+    assert_string_equal(place_of(chosen, OP_UNARY), "host");
+    assert_int_equal(facts.transfer_count, 0);
+    assert_ok(forge_compile_placed(chosen, places, 2, &placed, &error), &error);
+    for (size_t i = 0; forge_placed_segment(placed, i, &segment) == JOULE_OK; i++)
+        assert_int_equal(segment.transfer_count, 0);
+    forge_placed_free(placed);
+    forge_graph_free(chosen);
+    forge_graph_free(graph);
+}
+
+static void test_given_places_stay(void **state)
+{
+    (void)state;
+    forge_places_facts facts;
+    forge_builder *b = forge_builder_new();
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(512, 512));
+    forge_place_set(b, "host");
+    x = forge_matmul(b, x, x, 0);
+    forge_place_set(b, NULL);
+    forge_output(b, "y", forge_exp(b, x));
+    forge_graph *graph = graph_of(b), *chosen = choose(graph, FORGE_MINIMISE_TIME, &facts);
+    assert_string_equal(place_of(chosen, OP_MATMUL), "host");
+    assert_string_equal(place_of(chosen, OP_UNARY), "host");
+    assert_true(facts.chosen_seconds <= facts.single_seconds);
+    forge_graph_free(chosen);
+    const forge_place other[] = {{"elsewhere", devices[0]}};
+    chosen = NULL;
+    assert_int_equal(forge_choose_places(graph, other, 1, FORGE_MINIMISE_TIME, &chosen, NULL, &error),
+                     JOULE_INVALID);
+    assert_contains(error.message, "no device is given for the place 'host'");
+    assert_int_equal(forge_choose_places(graph, other, 1, FORGE_MINIMISE_NONE, &chosen, NULL, &error),
+                     JOULE_INVALID);
+    assert_int_equal(forge_choose_places(graph, other, 0, FORGE_MINIMISE_TIME, &chosen, NULL, &error),
+                     JOULE_INVALID);
+    facts.struct_size = 4;
+    assert_int_equal(forge_choose_places(graph, other, 1, FORGE_MINIMISE_TIME, &chosen, &facts, &error),
+                     JOULE_INVALID);
+    assert_null(chosen);
+    forge_graph_free(graph);
 }
 
 /* The rates are random, so nodes are on both devices. Random graphs have nodes with the places "a" and
@@ -425,6 +482,8 @@ int main(void)
         cmocka_unit_test(test_choices_are_near_the_best),
         WITH_DEVICES(test_large_products_go_to_the_accelerator),
         WITH_DEVICES(test_each_node_goes_where_it_costs_least),
+        WITH_DEVICES(test_a_slot_is_on_one_place),
+        WITH_DEVICES(test_inputs_are_on_all_places),
         WITH_DEVICES(test_given_places_stay),
         WITH_DEVICES(test_placed_graphs_compute_the_same),
     };

@@ -214,7 +214,7 @@ static void test_copies_of_a_fresh_seed_change_no_results(void **state)
     check_random(simulation_fresh_seed(), simulation_is_full() ? 2000 : 200);
 }
 
-/* --- a forward and a backward pass ----------------------------------------------------------------------- */
+/* --- a forward and a backward pass --------------------------------------------------------------------- */
 
 enum { LENGTH = 16, UNIT = 1 << 16 };
 

@@ -122,8 +122,8 @@ void direct_run(const struct direct_code *code, const struct launch *launch, siz
 
 /* --- the parts of direct.c ------------------------------------------------------------------------------ */
 
-/* direct_steps.c: reads the code of a layout_conv or a fused_conv, and sets the layouts and the steps. Returns false if the
- * code needs other steps than the kernel can compute. */
+/* direct_steps.c: reads the code of a layout_conv or a fused_conv, and sets the layouts and the steps.
+ * Returns false if the code needs other steps than the kernel can compute. */
 bool direct_read(const struct launch *launch, struct fused *out_fused, struct direct *out);
 /* Returns the channels of the result, counting all lanes. layout: not LAYOUT_PACKED. */
 static inline int64_t direct_lanes(const struct view *out, enum value_layout layout)
