@@ -264,13 +264,6 @@ static bool is_near(int64_t step)
     return step == 0 || step == 1;
 }
 
-/* Copies `count` elements that are `step` elements apart. */
-static void gather(const char *from, int64_t step, size_t element_bytes, size_t count, unsigned char *to)
-{
-    for (size_t i = 0; i < count; i++)
-        memcpy(to + i * element_bytes, from + (int64_t)(i * element_bytes) * step, element_bytes);
-}
-
 void compiled_run(const void *context, const struct run *run)
 {
     const struct compiled_work *w = context;
@@ -291,7 +284,7 @@ void compiled_run(const void *context, const struct run *run)
             steps[i] = is_near(run->steps[i]) ? run->steps[i] : 1;
             inputs[i] = is_near(run->steps[i]) ? (const void *)from : w->copies + i * FUSED_VALUE_BYTES;
             if (!is_near(run->steps[i]))
-                gather(from, run->steps[i], w->input_bytes[i], count, w->copies + i * FUSED_VALUE_BYTES);
+                runs_copy(w->copies + i * FUSED_VALUE_BYTES, from, run->steps[i], count, w->input_bytes[i]);
         }
         w->code(inputs, steps, (char *)run->out + done * w->out_bytes, count);
     }

@@ -104,16 +104,14 @@ static void set_distances(struct direct *d)
 
 static void set_result(const struct launch *launch, struct direct *d)
 {
-    const forge_shape *shape = &launch->outputs[0].shape;
+    d->result_image = d->places * direct_lanes(&launch->outputs[0], d->to);
     if (d->to == LAYOUT_PACKED) {
-        d->result_image = d->places * shape->dims[1];
         d->result_pixel = 1;
         d->result_channel = d->places;
         d->result_block = d->places * LAYOUT_LANES;
         return;
     }
-    d->result_image = d->places * direct_lanes(&launch->outputs[0], d->to);
-    d->result_pixel = d->to == LAYOUT_BLOCKS ? LAYOUT_LANES : shape->dims[3];
+    d->result_pixel = d->to == LAYOUT_BLOCKS ? LAYOUT_LANES : launch->outputs[0].shape.dims[3];
     d->result_channel = 1;
     d->result_block = d->to == LAYOUT_BLOCKS ? d->places * LAYOUT_LANES : LAYOUT_LANES;
 }
@@ -137,18 +135,30 @@ static bool is_f32_packed(const struct view *view)
     return view->dtype == FORGE_F32 && view_is_packed(view) && forge_shape_elements(&view->shape) > 0;
 }
 
+/* Returns true if the kernel supports the types and the shapes of the operands. */
+static bool takes_operands(const struct launch *launch, const struct conv_attributes *conv,
+                           const struct direct *d)
+{
+    const struct view *x = &launch->inputs[d->x_input], *weight = &launch->inputs[d->weight_input];
+    const forge_dim *taps = weight->shape.dims + 2;
+    return is_f32_packed(x) && is_f32_packed(weight) && launch->outputs[0].dtype == FORGE_F32 &&
+           weight->shape.rank == 4 && x->shape.rank == (d->from == LAYOUT_BLOCKS ? 5 : 4) &&
+           taps[0] <= DIRECT_TAPS && taps[1] <= DIRECT_TAPS && taps[0] * taps[1] <= DIRECT_TAPS &&
+           is_one_convolution(conv);
+}
+
+/* Returns true if there is memory for the copied rows. */
+static bool fits(const struct direct *d)
+{
+    return !d->is_copied || band_bytes(d, 1) <= DIRECT_COPY_BYTES;
+}
+
 bool direct_takes(const struct launch *launch)
 {
     struct direct d;
     struct fused fused;
-    if (!direct_read(launch, &fused, &d))
-        return false;
-    const struct view *x = &launch->inputs[d.x_input], *weight = &launch->inputs[d.weight_input];
-    if (!is_f32_packed(x) || !is_f32_packed(weight) || launch->outputs[0].dtype != FORGE_F32 ||
-        weight->shape.rank != 4 || x->shape.rank != (d.from == LAYOUT_BLOCKS ? 5 : 4) ||
-        weight->shape.dims[2] > DIRECT_TAPS || weight->shape.dims[3] > DIRECT_TAPS ||
-        weight->shape.dims[2] * weight->shape.dims[3] > DIRECT_TAPS || fused.conv.groups == 0 ||
-        !is_one_convolution(&fused.conv))
+    if (!direct_read(launch, &fused, &d) || !takes_operands(launch, &fused.conv, &d) ||
+        fused.conv.groups == 0)
         return false;
     set_sizes(launch, &fused.conv, &d);
     if ((d.groups > 1 || d.to == LAYOUT_LAST) && d.out % LAYOUT_LANES)
@@ -156,7 +166,7 @@ bool direct_takes(const struct launch *launch)
     if (d.groups > 1 && d.in % LAYOUT_LANES)
         return false;
     set_distances(&d);
-    return band_bytes(&d, 1) <= (d.is_copied ? DIRECT_COPY_BYTES : INT64_MAX);
+    return fits(&d);
 }
 
 /* Returns true if this way is faster than a product of packed windows (conv.h): the tiles are nearly full,
@@ -171,17 +181,14 @@ static bool is_worth(const struct direct *d)
 /* Returns true if the kernel supports a convolution of packed images, and is faster than others. */
 static bool takes_packed(const struct launch *launch, const struct conv_attributes *conv, struct direct *d)
 {
-    const struct view *x = &launch->inputs[d->x_input], *weight = &launch->inputs[d->weight_input];
     d->from = d->to = LAYOUT_PACKED;
-    if (x->shape.rank != 4 || weight->shape.rank != 4 || conv->groups != 1 || !is_f32_packed(x) ||
-        !is_f32_packed(weight) || launch->outputs[0].dtype != FORGE_F32 ||
-        weight->shape.dims[2] * weight->shape.dims[3] > DIRECT_TAPS || !is_one_convolution(conv))
+    if (conv->groups != 1 || !takes_operands(launch, conv, d))
         return false;
     set_sizes(launch, conv, d);
     if (d->before[0] < 0 || d->before[1] < 0)
         return false;
     set_distances(d);
-    return is_worth(d) && band_bytes(d, 1) <= (d->is_copied ? DIRECT_COPY_BYTES : INT64_MAX);
+    return is_worth(d) && fits(d);
 }
 
 bool direct_takes_conv(const struct launch *launch)

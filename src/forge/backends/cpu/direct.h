@@ -125,10 +125,10 @@ void direct_run(const struct direct_code *code, const struct launch *launch, siz
 /* direct_steps.c: reads the code of a layout_conv or a fused_conv, and sets the layouts and the steps.
  * Returns false if the code needs other steps than the kernel can compute. */
 bool direct_read(const struct launch *launch, struct fused *out_fused, struct direct *out);
-/* Returns the channels of the result, counting all lanes. layout: not LAYOUT_PACKED. */
+/* Returns the channels of the result, counting all lanes. */
 static inline int64_t direct_lanes(const struct view *out, enum value_layout layout)
 {
-    return layout == LAYOUT_BLOCKS ? out->shape.dims[1] * LAYOUT_LANES : out->shape.dims[3];
+    return out->shape.dims[layout == LAYOUT_LAST ? 3 : 1] * (layout == LAYOUT_BLOCKS ? LAYOUT_LANES : 1);
 }
 
 /* direct_copy.c: returns the number of rows of the copy for `rows` rows of the result. */

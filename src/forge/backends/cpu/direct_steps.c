@@ -10,8 +10,7 @@ static bool find_extent(const struct view *operand, const struct view *out, enum
                         struct direct_step *step)
 {
     uint32_t rank = operand->shape.rank, missing = out->shape.rank - rank;
-    int64_t lanes = layout == LAYOUT_PACKED ? out->shape.dims[1] : direct_lanes(out, layout),
-            elements = (int64_t)forge_shape_elements(&operand->shape);
+    int64_t lanes = direct_lanes(out, layout), elements = (int64_t)forge_shape_elements(&operand->shape);
     if (operand->dtype != FORGE_F32 || rank > out->shape.rank || !view_is_packed(operand))
         return false;
     step->next_image = 0;

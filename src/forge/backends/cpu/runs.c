@@ -32,19 +32,6 @@ static void add(struct runs *runs, const struct launch *launch, uint32_t dim)
         runs->strides[i][last] = stride_of(&launch->inputs[i], shape, dim);
 }
 
-struct runs runs_of(const struct launch *launch)
-{
-    struct runs runs = {.rank = 1,
-                        .dims = {1},
-                        .input_count = launch->input_count,
-                        .out_bytes = forge_dtype_block_bytes(launch->outputs[0].dtype)};
-    for (size_t i = 0; i < launch->input_count; i++)
-        runs.input_bytes[i] = forge_dtype_block_bytes(launch->inputs[i].dtype);
-    for (uint32_t dim = 0; dim < launch->outputs[0].shape.rank; dim++)
-        add(&runs, launch, dim);
-    return runs;
-}
-
 /* Returns the run that begins at element `position` of the output and ends at element `end` at the latest. */
 static struct run run_at(const struct runs *runs, const struct launch *launch, size_t position, size_t end)
 {
@@ -84,7 +71,7 @@ static bool has_constant_step(const struct runs *runs, size_t input)
 
 /* Returns true if the runs are so short that it pays to copy inputs without a constant step to memory in
  * which they have one. */
-static bool needs_gather(const struct runs *runs)
+static bool are_short(const struct runs *runs)
 {
     size_t copied = 0;
     if (runs->rank == 1 || runs->dims[runs->rank - 1] >= SHORT)
@@ -96,8 +83,21 @@ static bool needs_gather(const struct runs *runs)
     return true;
 }
 
-/* Copies elements that are `step` elements apart. */
-static void copy_elements(void *to, const char *from, int64_t step, size_t count, size_t bytes)
+struct runs runs_of(const struct launch *launch)
+{
+    struct runs runs = {.rank = 1,
+                        .dims = {1},
+                        .input_count = launch->input_count,
+                        .out_bytes = forge_dtype_block_bytes(launch->outputs[0].dtype)};
+    for (size_t i = 0; i < launch->input_count; i++)
+        runs.input_bytes[i] = forge_dtype_block_bytes(launch->inputs[i].dtype);
+    for (uint32_t dim = 0; dim < launch->outputs[0].shape.rank; dim++)
+        add(&runs, launch, dim);
+    runs.are_short = are_short(&runs);
+    return runs;
+}
+
+void runs_copy(void *to, const void *from, int64_t step, size_t count, size_t bytes)
 {
     switch (bytes) {
     case 1:
@@ -106,15 +106,15 @@ static void copy_elements(void *to, const char *from, int64_t step, size_t count
         break;
     case 2:
         for (size_t i = 0; i < count; i++)
-            ((uint16_t *)to)[i] = ((const uint16_t *)(const void *)from)[(int64_t)i * step];
+            ((uint16_t *)to)[i] = ((const uint16_t *)from)[(int64_t)i * step];
         break;
     case 4:
         for (size_t i = 0; i < count; i++)
-            ((uint32_t *)to)[i] = ((const uint32_t *)(const void *)from)[(int64_t)i * step];
+            ((uint32_t *)to)[i] = ((const uint32_t *)from)[(int64_t)i * step];
         break;
     default:
         for (size_t i = 0; i < count; i++)
-            ((uint64_t *)to)[i] = ((const uint64_t *)(const void *)from)[(int64_t)i * step];
+            ((uint64_t *)to)[i] = ((const uint64_t *)from)[(int64_t)i * step];
     }
 }
 
@@ -133,8 +133,8 @@ static void gather(const struct runs *runs, const struct view *view, size_t inpu
     for (size_t done = 0, n; done < count; done += n) {
         n = runs->dims[last] - index[last];
         n = n < count - done ? n : count - done;
-        copy_elements(out + done * bytes, (const char *)view->data + offset * (int64_t)bytes, strides[last],
-                      n, bytes);
+        runs_copy(out + done * bytes, (const char *)view->data + offset * (int64_t)bytes, strides[last], n,
+                  bytes);
         index[last] += n;
         offset += (int64_t)n * strides[last];
         for (uint32_t dim = last; dim > 0 && index[dim] == runs->dims[dim]; dim--) {
@@ -175,7 +175,7 @@ static void gather_between(const struct runs *runs, const struct launch *launch,
 void runs_between(const struct runs *runs, const struct launch *launch, size_t at, size_t stop, run_fn *fn,
                   const void *context)
 {
-    if (needs_gather(runs)) {
+    if (runs->are_short) {
         gather_between(runs, launch, at, stop, fn, context);
         return;
     }

@@ -28,12 +28,15 @@ struct runs {
     size_t dims[FORGE_MAX_RANK];
     int64_t strides[RUN_INPUTS][FORGE_MAX_RANK];
     size_t input_count, input_bytes[RUN_INPUTS], out_bytes;
+    bool are_short; /* runs are joined, after inputs without a constant step have been copied */
 };
 struct runs runs_of(const struct launch *launch);
 /* Calls fn for the runs of the output's elements [at, stop). */
 void runs_between(const struct runs *runs, const struct launch *launch, size_t at, size_t stop, run_fn *fn,
                   const void *context);
 
+/* Copies elements that are `step` elements apart. bytes: size of an element. */
+void runs_copy(void *to, const void *from, int64_t step, size_t count, size_t bytes);
 /* Calls fn for the runs of pieces [first, end). */
 void runs_each(const struct launch *launch, size_t first, size_t end, run_fn *fn, const void *context);
 
