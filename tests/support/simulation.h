@@ -27,6 +27,16 @@ double simulated_median(enum simulated kind);
 
 /* Returns a uniform variate from 0 to 1, both excluded. */
 double simulated_uniform(struct generator *generator);
+/* Return a uniform variate from `low` to `high`, and a uniform integer from 0 to count - 1. */
+static inline double simulated_between(struct generator *generator, double low, double high)
+{
+    return low + (high - low) * simulated_uniform(generator);
+}
+static inline unsigned simulated_below(struct generator *generator, size_t count)
+{
+    unsigned number = (unsigned)(simulated_uniform(generator) * (double)count);
+    return number < count ? number : (unsigned)count - 1;
+}
 /* Returns a normal variate, exact in the tails (Box and Muller, "A note on the generation of random normal
  * deviates", 1958). */
 double simulated_normal(struct generator *generator);

@@ -8,16 +8,14 @@
 #include <string.h>
 #include "base/abi.h"
 #include "base/arena.h"
-#include "base/array.h"
 #include "base/error.h"
 #include "forge/compiler/pass.h"
 #include "forge/compiler/place_choice.h"
+#include "forge/compiler/placed.h"
 #include "forge/compiler/schedule.h"
 #include "forge/hal/backend.h"
 #include "forge/ir/library.h"
 #include "forge/ir/operation_cost.h"
-
-enum { NONE = UINT32_MAX };
 
 struct choosing {
     const forge_graph *graph;
@@ -61,8 +59,8 @@ static struct place_cost cost_of_work(forge_device *device, const struct device_
         accesses[i] = (struct schedule_access){.bytes = bytes[i]};
         distances[i] = operands;
     }
-    unsigned cores = work.work.parts < rates->cores ? (unsigned)work.work.parts : rates->cores;
-    struct schedule_cost sum = schedule_launch_cost(&problem, 0, cores ? cores : 1, distances);
+    struct schedule_cost sum =
+        schedule_launch_cost(&problem, 0, schedule_useful_cores(rates, &work), distances);
     return (struct place_cost){sum.seconds, sum.joules};
 }
 
@@ -96,8 +94,7 @@ static struct place_cost cost_on(const forge_graph *graph, const struct node *no
     if (device->ops->select(device, &launch, &selection) != JOULE_OK)
         return composite ? cost_of_nodes(composite->body, device, rates)
                          : (struct place_cost){INFINITY, INFINITY};
-    bool is_partial = node->op == OP_SCATTER || (composite && library_writes_parts(composite));
-    if (is_partial && in_place_may(selection.in_place, 0, 0))
+    if (library_copies_rest((enum op)node->op, node->attributes) && in_place_may(selection.in_place, 0, 0))
         views[inputs].data = views[0].data; /* costs of launches recognise an in-place launch by this */
     struct program_cost cost =
         composite ? cost_of_composite(&launch, composite->body, no_symbols, 0) : cost_of_launch(&launch);
@@ -180,7 +177,7 @@ static void add_edges(struct choosing *c)
 static size_t find_place(const struct choosing *c, const char *name)
 {
     size_t i = 0;
-    while (i < c->problem.place_count && (!c->places[i].name || strcmp(c->places[i].name, name) != 0))
+    while (i < c->problem.place_count && !placed_is_name(c->places[i].name, name))
         i++;
     return i;
 }
@@ -258,8 +255,7 @@ static struct place_cost best_single(struct choosing *c, uint8_t *places, size_t
         for (size_t n = 0; n < c->graph->node_count; n++)
             moved += places[c->part[n]] != c->chosen[c->part[n]];
         struct place_cost cost = place_sum_of(p, places, c->scratch).cost;
-        double score = schedule_score(
-            p->objective, &(struct schedule_cost){.seconds = cost.seconds, .joules = cost.joules});
+        double score = place_score(p, cost);
         if (!(score < least))
             continue;
         least = score;
@@ -301,8 +297,7 @@ static joule_status check(const forge_graph *graph, const forge_place *places, s
         return error_set(error, JOULE_INVALID, "the objective of a choice of places is invalid");
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < i; k++)
-            if (places[i].name == places[k].name ||
-                (places[i].name && places[k].name && strcmp(places[i].name, places[k].name) == 0))
+            if (placed_is_name(places[i].name, places[k].name))
                 return error_set(error, JOULE_INVALID, "a place is given twice");
     return JOULE_OK;
 }

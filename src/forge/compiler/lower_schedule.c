@@ -65,10 +65,8 @@ static bool add_edges_of_readers(struct description *d, uint32_t buffer, uint32_
 /* Returns true if the launch writes only parts of its first operand in place, and otherwise copies it. */
 static bool is_partial_write(const struct lowering *l, const struct lowered_launch *launch)
 {
-    const void *attributes = l->bytes + launch->record.attributes;
-    bool is_partial = launch->record.op == OP_SCATTER ||
-                      (launch->record.op == OP_COMPOSITE && library_writes_parts(attributes));
-    return is_partial && launch->record.input_count > 0 && in_place_may(launch->in_place, 0, 0);
+    return launch->record.input_count > 0 && in_place_may(launch->in_place, 0, 0) &&
+           library_copies_rest((enum op)launch->record.op, l->bytes + launch->record.attributes);
 }
 
 static bool add_edges(struct description *d)
@@ -244,19 +242,13 @@ static bool check_bounds(struct lowering *l, const struct schedule_problem *p, c
     return true;
 }
 
-/* Returns the most cores that the launch can use. */
-static unsigned useful_cores(const struct description *d, uint32_t launch)
-{
-    size_t parts = d->launches[launch].work.parts;
-    return parts < d->rates.cores ? (unsigned)parts : d->rates.cores;
-}
-
 /* Notes the numbers of cores of launches that use fewer than they could, and puts them into the chosen
  * order. */
 static bool apply(struct description *d, const struct schedule *s)
 {
     for (uint32_t i = 0; i < d->l->launch_count; i++)
-        d->l->launches[i].record.cores = s->cores[i] < useful_cores(d, i) ? s->cores[i] : 0;
+        d->l->launches[i].record.cores =
+            s->cores[i] < schedule_useful_cores(&d->rates, &d->launches[i]) ? s->cores[i] : 0;
     return lower_reorder(d->l, s->order);
 }
 
@@ -313,7 +305,7 @@ static void fill_facts(const struct description *d, const struct schedule *s, si
         uint32_t number = d->l->launches[i].number; /* the launches are in the chosen order now */
         facts->moved += number != PROGRAM_NONE && number != rank;
         rank += number != PROGRAM_NONE;
-        facts->limited += s->cores[i] < useful_cores(d, i);
+        facts->limited += s->cores[i] < schedule_useful_cores(&d->rates, &d->launches[i]);
         facts->min_cores = s->cores[i] < facts->min_cores ? s->cores[i] : facts->min_cores;
         facts->max_cores = s->cores[i] > facts->max_cores ? s->cores[i] : facts->max_cores;
     }

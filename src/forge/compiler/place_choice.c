@@ -65,10 +65,9 @@ struct place_sum place_sum_of(const struct place_problem *p, const uint8_t *plac
     return sum;
 }
 
-static double score_of(const struct choice *c, const uint8_t *places)
+double place_score(const struct place_problem *problem, struct place_cost cost)
 {
-    struct place_cost cost = place_sum_of(c->problem, places, c->scratch).cost;
-    return schedule_score(c->problem->objective,
+    return schedule_score(problem->objective,
                           &(struct schedule_cost){.seconds = cost.seconds, .joules = cost.joules});
 }
 
@@ -141,7 +140,7 @@ static void set_largest(struct choice *c)
 /* Keeps `places` in `best` if they are better. */
 static bool keep_better(const struct choice *c, uint8_t *best, double *score)
 {
-    double now = score_of(c, c->places);
+    double now = place_score(c->problem, place_sum_of(c->problem, c->places, c->scratch).cost);
     if (!(now < *score * (1 - 1e-12)) && !(isinf(*score) && isfinite(now)))
         return false;
     *score = now;

@@ -40,6 +40,8 @@ struct place_sum {
 
 /* Returns the cost of a choice. places: [part_count]. scratch: [value_count]. */
 struct place_sum place_sum_of(const struct place_problem *problem, const uint8_t *places, uint8_t *scratch);
+/* Returns what the objective minimises. */
+double place_score(const struct place_problem *problem, struct place_cost cost);
 /* Chooses a place for each part. Never worse than all parts on one place, with the parts that cannot run
  * there where they cost least. out_places:
  * [part_count]. Returns false if out of memory. */

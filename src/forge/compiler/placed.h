@@ -6,6 +6,7 @@
 #define FORGE_COMPILER_PLACED_H
 
 #include <forge/placed.h>
+#include <string.h>
 #include "forge/ir/builder.h"
 
 enum { VALUE_NAME = 16 }; /* bytes of "%4294967295" and its terminating NUL, rounded up */
@@ -34,6 +35,12 @@ struct forge_placed {
     GRAPH_ARRAY(struct placed_segment, segments, segment);
     GRAPH_ARRAY(struct placed_edge, edges, edge);
 };
+
+/* Returns true if two names of places are the same; NULL is one, too. */
+static inline bool placed_is_name(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : !a && !b;
+}
 
 /* Sets devices, segments (with graphs, without programs) and edges of `placed`. `graph` must be placed
  * (pass_transfer) and have no symbols. `placed` owns all graphs, also after an error. Returns the same errors

@@ -281,9 +281,7 @@ static bool make_trial(struct search *r, struct insertion *insertion)
 static struct schedule_cost launch_cost(const struct schedule_problem *p, uint32_t launch,
                                         const double *distances)
 {
-    size_t parts = p->launches[launch].work.parts;
-    return schedule_launch_cost(
-        p, launch, parts < p->rates->cores ? (unsigned)(parts ? parts : 1) : p->rates->cores, distances);
+    return schedule_launch_cost(p, launch, schedule_useful_cores(p->rates, &p->launches[launch]), distances);
 }
 
 /* Returns by how much the copies in the trial increase what the objective minimises. */

@@ -119,7 +119,7 @@ static bool is_near_best(const struct search *s, const struct grade *grade)
 static void note_best(struct search *s, const struct grade *grade)
 {
     struct grade noted = *grade;
-    if (s->problem->launch_count <= SMALL && isfinite(s->problem->max_seconds) && is_near_best(s, grade))
+    if (schedule_cores_differ(s->problem) && is_near_best(s, grade))
         noted = try_order(s, true);
     if (s->has_failed || !is_better(&noted, &s->best))
         return;
@@ -441,8 +441,7 @@ static void note_given(struct search *s)
     const struct schedule_problem *p = s->problem;
     struct schedule_cost all = {.peak_bytes = schedule_trace(p, s->order, s->distances, NULL)};
     for (uint32_t i = 0; i < p->launch_count; i++) {
-        size_t parts = p->launches[i].work.parts ? p->launches[i].work.parts : 1;
-        unsigned cores = parts < p->rates->cores ? (unsigned)parts : p->rates->cores;
+        unsigned cores = schedule_useful_cores(p->rates, &p->launches[i]);
         struct schedule_cost cost = schedule_launch_cost(p, i, cores, s->distances);
         all.seconds += cost.seconds;
         all.joules += cost.joules;

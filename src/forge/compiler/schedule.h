@@ -88,6 +88,13 @@ void schedule_free(struct schedule *schedule);
  * [reads + writes], may be the same array. */
 void schedule_divide_bytes(const double *sizes, size_t reads, size_t writes, double read_bytes,
                            double written_bytes, double *out_bytes);
+/* Returns the number of cores that a launch can use. */
+static inline unsigned schedule_useful_cores(const struct device_rates *rates,
+                                             const struct schedule_launch *launch)
+{
+    size_t parts = launch->work.parts ? launch->work.parts : 1;
+    return parts < rates->cores ? (unsigned)parts : rates->cores;
+}
 /* Returns what the objective minimises: joules, seconds, or their product. */
 double schedule_score(forge_minimise objective, const struct schedule_cost *cost);
 
@@ -110,6 +117,8 @@ struct schedule_cost schedule_launch_cost(const struct schedule_problem *problem
  * [launch_count]. Returns the sum of all costs; peak_bytes is 0. */
 struct schedule_cost schedule_choose_cores(const struct schedule_problem *problem, const double *distances,
                                            struct cores_scratch *scratch, bool is_final, uint16_t *out_cores);
+/* Returns true if is_final makes a difference. */
+bool schedule_cores_differ(const struct schedule_problem *problem);
 /* Returns memory for schedule_choose_cores, or NULL if out of memory. The caller frees it with
  * schedule_cores_free. */
 struct cores_scratch *schedule_cores_new(const struct schedule_problem *problem);

@@ -255,7 +255,7 @@ static void try_all(const struct schedule_problem *problem, struct cores_scratch
     uint32_t present[MAX_SEARCHED];
     struct descent d = {problem,   s, rest, present, s->chosen, schedule_score(problem->objective, &sum),
                         MAX_VISITS};
-    if (problem->launch_count > MAX_SEARCHED || sum.seconds > problem->max_seconds)
+    if (sum.seconds > problem->max_seconds)
         return;
     for (uint32_t i = (uint32_t)problem->launch_count; i-- > 0;) {
         const struct choice *choices = choices_of(s, i); /* slowest first, so most joules last */
@@ -305,6 +305,12 @@ static void exchange_all(const struct schedule_problem *problem, struct cores_sc
     }
 }
 
+bool schedule_cores_differ(const struct schedule_problem *problem)
+{
+    return isfinite(problem->max_seconds) && problem->objective != FORGE_MINIMISE_TIME &&
+           problem->launch_count <= MAX_SEARCHED;
+}
+
 struct schedule_cost schedule_choose_cores(const struct schedule_problem *problem, const double *distances,
                                            struct cores_scratch *scratch, bool is_final, uint16_t *out_cores)
 {
@@ -320,7 +326,7 @@ struct schedule_cost schedule_choose_cores(const struct schedule_problem *proble
         take_steps(problem, scratch);
     if (is_bounded && problem->objective != FORGE_MINIMISE_TIME)
         exchange_all(problem, scratch);
-    if (is_bounded && is_final && problem->objective != FORGE_MINIMISE_TIME)
+    if (is_final && schedule_cores_differ(problem))
         try_all(problem, scratch);
     for (uint32_t i = 0; i < problem->launch_count; i++) {
         unsigned cores = chosen_of(scratch, i)->cores;

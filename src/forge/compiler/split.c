@@ -52,11 +52,6 @@ static uint32_t device_number(forge_placed *placed, forge_device *device)
     return i;
 }
 
-static bool is_name(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : !a && !b;
-}
-
 static bool find_devices(struct splitting *s, const forge_place *places, size_t count)
 {
     char message[100], name[PLACE_TEXT];
@@ -69,10 +64,10 @@ static bool find_devices(struct splitting *s, const forge_place *places, size_t 
         if (device == NONE)
             return fail(s, JOULE_INVALID, "a placed program can have at most 8 devices");
         for (size_t k = 0; k < i; k++)
-            if (is_name(places[k].name, places[i].name))
+            if (placed_is_name(places[k].name, places[i].name))
                 return fail(s, JOULE_INVALID, "a place is given twice");
         for (uint32_t p = 0; p < s->graph->place_count; p++)
-            if (is_name(s->graph->places[p], places[i].name))
+            if (placed_is_name(s->graph->places[p], places[i].name))
                 s->device_of[p] = device;
     }
     for (forge_value v = 1; v < s->graph->value_count; v++)

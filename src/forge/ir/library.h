@@ -78,6 +78,11 @@ bool library_is_gradient(const struct composite_attributes *attributes);
 /* Returns true if the composite copies its first input except for some parts (PARTIAL_WRITE in
  * library.def). */
 bool library_writes_parts(const struct composite_attributes *attributes);
+/* Returns true for such a composite, and for a scatter, which copies the rest of its first input too. */
+static inline bool library_copies_rest(enum op op, const void *attributes)
+{
+    return op == OP_SCATTER || (op == OP_COMPOSITE && library_writes_parts(attributes));
+}
 /* Writes "NAME.gradient", or "gradient" if that is longer than 31 bytes. Fills the rest of out_name with
  * zeros. */
 void library_name_gradient(const char *name, char out_name[32]);

@@ -21,16 +21,6 @@
 
 static joule_error error;
 
-static double uniform(struct generator *g, double low, double high)
-{
-    return low + (high - low) * simulated_uniform(g);
-}
-
-static unsigned below(struct generator *g, size_t count)
-{
-    return (unsigned)fmin(simulated_uniform(g) * (double)count, (double)count - 1);
-}
-
 /* --- minimum cuts --------------------------------------------------------------------------------------- */
 
 enum { MAX_NUMBERS = 10, MAX_PAIRS = 30 };
@@ -56,20 +46,21 @@ static double cost_of(const struct network *n, const bool *numbers)
 
 static void check_cut(struct generator *g)
 {
-    struct network n = {.count = 1 + below(g, MAX_NUMBERS), .pair_count = below(g, MAX_PAIRS)};
+    struct network n = {.count = 1 + simulated_below(g, MAX_NUMBERS),
+                        .pair_count = simulated_below(g, MAX_PAIRS)};
     struct min_cut *cut = min_cut_new(n.count, n.pair_count);
     bool numbers[MAX_NUMBERS];
     double least = INFINITY;
     assert_non_null(cut);
     for (size_t i = 0; i < n.count; i++) {
-        n.zero[i] = uniform(g, -1, 1);
-        n.one[i] = uniform(g, -1, 1);
+        n.zero[i] = simulated_between(g, -1, 1);
+        n.one[i] = simulated_between(g, -1, 1);
         min_cut_add(cut, i, n.zero[i], n.one[i]);
     }
     for (size_t p = 0; p < n.pair_count; p++) {
-        n.pairs[p].i = below(g, n.count);
-        n.pairs[p].k = below(g, n.count);
-        n.pairs[p].cost = uniform(g, 0, 1);
+        n.pairs[p].i = simulated_below(g, n.count);
+        n.pairs[p].k = simulated_below(g, n.count);
+        n.pairs[p].cost = simulated_between(g, 0, 1);
         min_cut_add_pair(cut, n.pairs[p].i, n.pairs[p].k, n.pairs[p].cost);
     }
     min_cut_solve(cut, numbers);
@@ -110,27 +101,29 @@ static void make_trial(struct trial *t, struct generator *g, size_t places, bool
 {
     struct place_problem *p = &t->problem;
     double ends[MAX_PLACES];
-    *t = (struct trial){.problem = {.part_count = 2 + below(g, MAX_PARTS - 1),
-                                    .place_count = places,
-                                    .objective = (forge_minimise)(FORGE_MINIMISE_ENERGY + below(g, 3)),
-                                    .costs = t->costs,
-                                    .edges = t->edges,
-                                    .bytes = t->bytes}};
+    *t = (struct trial){
+        .problem = {.part_count = 2 + simulated_below(g, MAX_PARTS - 1),
+                    .place_count = places,
+                    .objective = (forge_minimise)(FORGE_MINIMISE_ENERGY + simulated_below(g, 3)),
+                    .costs = t->costs,
+                    .edges = t->edges,
+                    .bytes = t->bytes}};
     p->value_count = p->part_count;
     for (size_t i = 0; i < p->part_count; i++) {
-        t->bytes[i] = uniform(g, 0, 1);
+        t->bytes[i] = simulated_between(g, 0, 1);
         for (size_t k = 0; k < places; k++)
-            t->costs[i * places + k] = below(g, 10) && k
-                                           ? (struct place_cost){uniform(g, 0, 1), uniform(g, 0, 1)}
-                                       : k ? (struct place_cost){INFINITY, INFINITY}
-                                           : (struct place_cost){uniform(g, 0, 1), uniform(g, 0, 1)};
+            t->costs[i * places + k] =
+                simulated_below(g, 10) && k
+                    ? (struct place_cost){simulated_between(g, 0, 1), simulated_between(g, 0, 1)}
+                : k ? (struct place_cost){INFINITY, INFINITY}
+                    : (struct place_cost){simulated_between(g, 0, 1), simulated_between(g, 0, 1)};
         for (size_t from = i; i && from > 0; from--)
-            if (has_single_readers ? from == i : below(g, 3) == 0)
+            if (has_single_readers ? from == i : simulated_below(g, 3) == 0)
                 t->edges[p->edge_count++] =
                     (struct place_edge){(uint32_t)from - 1, (uint32_t)from - 1, (uint32_t)i};
     }
     for (size_t i = 0; i < places; i++)
-        ends[i] = uniform(g, 0, 0.5);
+        ends[i] = simulated_between(g, 0, 0.5);
     for (size_t i = 0; i < places; i++)
         for (size_t k = 0; k < places; k++)
             if (i != k) {
@@ -142,9 +135,7 @@ static void make_trial(struct trial *t, struct generator *g, size_t places, bool
 static double score_of(const struct trial *t, const uint8_t *places)
 {
     uint8_t scratch[MAX_PARTS];
-    struct place_cost cost = place_sum_of(&t->problem, places, scratch).cost;
-    return schedule_score(t->problem.objective,
-                          &(struct schedule_cost){.seconds = cost.seconds, .joules = cost.joules});
+    return place_score(&t->problem, place_sum_of(&t->problem, places, scratch).cost);
 }
 
 /* Returns the score of the choice in relation to that of the best one. */
@@ -456,11 +447,11 @@ static void test_placed_graphs_compute_the_same(void **state)
         forge_places_facts facts;
         forge_graph *graph = random_graph(300 + seed, 10 + seed % 40, RANDOM_GRAPH_GRADIENTS);
         for (int i = 0; i < 2; i++) {
-            rates[i].launch_s = uniform(&g, 0, 1e-6);
-            rates[i].flop_per_s = exp(uniform(&g, log(1e6), log(1e9)));
+            rates[i].launch_s = simulated_between(&g, 0, 1e-6);
+            rates[i].flop_per_s = exp(simulated_between(&g, log(1e6), log(1e9)));
             for (int level = 0; level < RATE_LEVELS; level++)
                 rates[i].core_bytes_per_s[level] = rates[i].total_bytes_per_s[level] =
-                    exp(uniform(&g, log(1e7), log(1e10)));
+                    exp(simulated_between(&g, log(1e7), log(1e10)));
         }
         forge_graph *chosen = choose(graph, (forge_minimise)(FORGE_MINIMISE_ENERGY + seed % 3), &facts);
         struct side side = side_load(devices[0], graph, NULL);

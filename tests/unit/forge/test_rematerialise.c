@@ -138,11 +138,6 @@ static size_t assert_same_results(const struct trial *t, const struct rematerial
 
 /* --- random problems ------------------------------------------------------------------------------------ */
 
-static unsigned below(struct generator *g, size_t count)
-{
-    return (unsigned)fmin(simulated_uniform(g) * (double)count, (double)count - 1);
-}
-
 /* Makes a problem whose last launches read values that the first ones wrote, and some of which write a value
  * that lasts, after all earlier readers of its old contents. */
 static void make_random(struct trial *t, struct generator *g)
@@ -150,23 +145,25 @@ static void make_random(struct trial *t, struct generator *g)
     begin(t);
     for (int i = 0; i < 3; i++)
         add_value(t, 1e5, false);
-    unsigned count = 10 + below(g, 40);
+    unsigned count = 10 + simulated_below(g, 40);
     for (unsigned i = 0; i < count; i++) {
-        uint32_t values[6], reads = 1 + below(g, 3), writes = 1 + below(g, 2);
+        uint32_t values[6], reads = 1 + simulated_below(g, 3), writes = 1 + simulated_below(g, 2);
         size_t known = t->problem.value_count;
         for (uint32_t k = 0; k < reads; k++) {
-            size_t from = below(g, 2) ? known - below(g, known < 4 ? known : 4) - 1 : below(g, known);
+            size_t from = simulated_below(g, 2) ? known - simulated_below(g, known < 4 ? known : 4) - 1
+                                                : simulated_below(g, known);
             values[k] = (uint32_t)from;
         }
-        bool is_update = below(g, 10) == 0 && i > 2;
+        bool is_update = simulated_below(g, 10) == 0 && i > 2;
         for (uint32_t k = 0; k < writes; k++)
-            values[reads + k] = t->problem.value_count < MAX_VALUES - 1
-                                    ? add_value(t, 64. * (1 + below(g, 5000)), below(g, 12) != 0)
-                                    : 3;
+            values[reads + k] =
+                t->problem.value_count < MAX_VALUES - 1
+                    ? add_value(t, 64. * (1 + simulated_below(g, 5000)), simulated_below(g, 12) != 0)
+                    : 3;
         if (t->problem.value_count >= MAX_VALUES - 1)
             break;
         if (is_update)
-            values[reads] = below(g, 3); /* one of the lasting values */
+            values[reads] = simulated_below(g, 3); /* one of the lasting values */
         uint32_t launch = add_launch(t, values, reads, writes);
         for (uint32_t before = 0; is_update && before < launch; before++) {
             const struct schedule_launch *l = &t->launches[before];

@@ -40,17 +40,6 @@ static const struct device_rates usual = {.cores = CORES,
                                           .total_bytes_per_s = {INFINITY, 150e9, 24e9},
                                           .byte_joules = {6e-12, 25e-12, 240e-12}};
 
-static double uniform(struct generator *g, double low, double high)
-{
-    return low + (high - low) * simulated_uniform(g);
-}
-
-static unsigned below(struct generator *g, unsigned count)
-{
-    unsigned number = (unsigned)(simulated_uniform(g) * count);
-    return number < count ? number : count - 1;
-}
-
 static void add_edge(struct trial *t, unsigned before, unsigned after)
 {
     if (t->before[after] >> before & 1)
@@ -78,13 +67,13 @@ static double count_orders(const struct trial *t)
 static void add_launch(struct trial *t, struct generator *g, unsigned i, unsigned inputs)
 {
     struct schedule_problem *p = &t->problem;
-    unsigned reads = 1 + below(g, 3), known = inputs + i;
+    unsigned reads = 1 + simulated_below(g, 3), known = inputs + i;
     struct schedule_launch *l = &t->launches[i];
     double moved = 0;
     *l = (struct schedule_launch){.first_access = (uint32_t)p->access_count,
-                                  .work = {.parts = 1 + below(g, 12)}};
+                                  .work = {.parts = 1 + simulated_below(g, 12)}};
     for (unsigned k = 0; k < reads; k++) {
-        unsigned value = below(g, known);
+        unsigned value = simulated_below(g, known);
         struct schedule_access *access = &t->accesses[p->access_count++];
         *access = (struct schedule_access){.value = value, .bytes = t->values[value].bytes};
         moved += access->bytes;
@@ -94,22 +83,23 @@ static void add_launch(struct trial *t, struct generator *g, unsigned i, unsigne
     }
     struct schedule_value *out = &t->values[known];
     const struct schedule_access *first = &t->accesses[l->first_access];
-    bool is_alike = below(g, 2) != 0; /* element-wise: may work in place */
-    *out = (struct schedule_value){is_alike ? first->bytes : floor(exp(uniform(g, log(2e3), log(6e6)))),
-                                   below(g, 8) != 0};
+    bool is_alike = simulated_below(g, 2) != 0; /* element-wise: may work in place */
+    *out = (struct schedule_value){is_alike ? first->bytes
+                                            : floor(exp(simulated_between(g, log(2e3), log(6e6)))),
+                                   simulated_below(g, 8) != 0};
     t->accesses[p->access_count++] = (struct schedule_access){known, is_alike ? 1 : 0, out->bytes};
     l->write_count = 1;
-    l->flop = (moved + out->bytes) * exp(uniform(g, log(0.05), log(40)));
-    if (below(g, 6) == 0)
-        l->work.plain_s = uniform(g, 0, 5e-4);
+    l->flop = (moved + out->bytes) * exp(simulated_between(g, log(0.05), log(40)));
+    if (simulated_below(g, 6) == 0)
+        l->work.plain_s = simulated_between(g, 0, 5e-4);
 }
 
 static void make_trial(struct trial *t, struct generator *g, double max_orders)
 {
     *t = (struct trial){.rates = usual};
-    unsigned inputs = 2 + below(g, 3), count = 4 + below(g, MAX_LAUNCHES - 3);
-    t->rates.static_watts = exp(uniform(g, log(0.5), log(100)));
-    t->rates.core_watts = exp(uniform(g, log(0.5), log(30)));
+    unsigned inputs = 2 + simulated_below(g, 3), count = 4 + simulated_below(g, MAX_LAUNCHES - 3);
+    t->rates.static_watts = exp(simulated_between(g, log(0.5), log(100)));
+    t->rates.core_watts = exp(simulated_between(g, log(0.5), log(30)));
     t->problem = (struct schedule_problem){.rates = &t->rates,
                                            .values = t->values,
                                            .accesses = t->accesses,
@@ -118,15 +108,15 @@ static void make_trial(struct trial *t, struct generator *g, double max_orders)
                                            .max_seconds = INFINITY,
                                            .max_bytes = INFINITY};
     for (unsigned i = 0; i < inputs; i++)
-        t->values[i] = (struct schedule_value){floor(exp(uniform(g, log(2e3), log(6e6)))), false};
+        t->values[i] = (struct schedule_value){floor(exp(simulated_between(g, log(2e3), log(6e6)))), false};
     for (unsigned i = 0; i < count; i++) {
         t->problem.launch_count = i + 1;
         add_launch(t, g, i, inputs);
     }
     t->problem.value_count = inputs + count;
     while (count_orders(t) > max_orders) {
-        unsigned after = 1 + below(g, count - 1);
-        add_edge(t, below(g, after), after);
+        unsigned after = 1 + simulated_below(g, count - 1);
+        add_edge(t, simulated_below(g, after), after);
     }
 }
 
@@ -301,8 +291,8 @@ static void bound_seconds(struct trial *t, struct generator *g)
     assert_true(schedule_find(&t->problem, &fast));
     t->problem.objective = FORGE_MINIMISE_ENERGY;
     assert_true(schedule_find(&t->problem, &slow));
-    t->problem.max_seconds =
-        fast.after.seconds * (1 + 1e-9) + uniform(g, 0, 1) * (slow.after.seconds - fast.after.seconds);
+    t->problem.max_seconds = fast.after.seconds * (1 + 1e-9) +
+                             simulated_between(g, 0, 1) * (slow.after.seconds - fast.after.seconds);
     schedule_free(&fast);
     schedule_free(&slow);
 }
@@ -314,7 +304,7 @@ static void bound_bytes(struct trial *t, struct generator *g)
     double least = try_all(t).least_peak;
     assert_true(schedule_find(&t->problem, &free_schedule));
     double most = fmax(free_schedule.after.peak_bytes, least);
-    t->problem.max_bytes = least + floor(uniform(g, 0, 1) * (most - least));
+    t->problem.max_bytes = least + floor(simulated_between(g, 0, 1) * (most - least));
     schedule_free(&free_schedule);
 }
 
