@@ -108,7 +108,7 @@ class Wheel(unittest.TestCase):
             if not shutil.which("cmake"):
                 self.skipTest("the archive was not configured: there is no cmake")
             build = os.path.join(folder, "build")
-            commands = [["cmake", "-S", places[0], "-B", build, "-DJOULE_TESTS=OFF", "-DJOULE_PROGRAMS=OFF"]]
+            commands = [["cmake", "-G", "Ninja", "-S", places[0], "-B", build, "-DJOULE_TESTS=OFF", "-DJOULE_PROGRAMS=OFF"]]
             if run_support.IS_FULL:  # compiling the library takes minutes
                 commands.append(["cmake", "--build", build, "--target", "joule"])
             for command in commands:
